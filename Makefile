@@ -1,0 +1,45 @@
+# `make demo` and `make test` need nothing but Python 3.11 or later and the package registry.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types check coverage clean
+
+help:            ## list these commands
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/'
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# torch goes first and pinned: a later resolution would otherwise pick a build with gigabytes of GPU libraries.
+$(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) torch==2.13.0
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.runtime   ## set up, index the bundled corpus, search it with and without an exclusion
+	$(BIN)/excise demo
+
+test: $(VENV)/.dev       ## set up and run the tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev       ## ruff: lint and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev      ## mypy, strict
+	$(BIN)/mypy
+
+check: lint types test   ## what CI runs
+
+coverage: $(VENV)/.dev   ## the tests with line coverage
+	$(BIN)/python -m pytest --cov --cov-report=term-missing
+
+clean:           ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -1,0 +1,156 @@
+"""The command line: ``excise index``, ``excise search``, ``excise demo``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from excise import __version__, bundled, render
+from excise.errors import ExciseError, InvalidInput
+from excise.operator import Excise, load
+
+ENGINES = ("local",)
+
+app = typer.Typer(
+    name="excise",
+    help='Search that respects "X but not Z".',
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+train = typer.Typer(no_args_is_help=True, help="Rebuild the weights that ship with excise.")
+app.add_typer(train, name="train")
+out = Console()
+err = Console(stderr=True)
+
+
+def main() -> None:
+    """Run the command line; what excise refuses becomes one sentence on stderr and exit code 2."""
+    try:
+        app()
+    except ExciseError as error:
+        err.print(f"excise: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        err.print("excise: interrupted.", style="red")
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of a pipe went away: nothing left to say
+        sys.stderr.close()
+        sys.exit(141)
+
+
+def _version(show: bool) -> None:
+    if show:
+        out.print(f"excise {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def index(
+    corpus: Annotated[list[Path], typer.Argument(help="JSON lines, CSV, TSV, a BEIR folder, or a folder of texts.")],
+    index: Annotated[Path, typer.Option("--index", "-i", help="The index folder; made where it does not exist.")],
+    backbone: Annotated[str | None, typer.Option(help="Preset name, hub id, or folder of an encoder.")] = None,
+    engine: Annotated[str, typer.Option(help="Where the index lives.")] = "local",
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over lines that cannot be used.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Index documents. Calling it again goes on where an interrupted run stopped, and adds what is new."""
+    if engine not in ENGINES:
+        raise InvalidInput(f"unknown engine {engine!r}; choose one of {', '.join(ENGINES)}.")
+    for path in corpus:
+        if not path.exists():
+            raise InvalidInput(f"{path}: no such file or folder.")
+    operator = load(index, backbone=backbone) if (index / "excise-index.json").exists() else load(backbone=backbone)
+    report = _index_with_bar(operator, corpus, index, skip_bad)
+    if json_:
+        typer.echo(json.dumps({"index": str(index), **report.__dict__}))
+        return
+    out.print(f"[bold]{report.documents:,}[/] documents in {index}", highlight=False)
+    out.print(f"  added {report.added:,}, unchanged {report.unchanged:,}, passed over {report.skipped:,}", style="dim")
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="What you look for.")],
+    index: Annotated[Path, typer.Option("--index", "-i", help="The index folder.")],
+    k: Annotated[int, typer.Option("-k", help="How many hits.")] = 10,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", "-x", help="A topic to rule out; repeat it.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Draw how each candidate was judged.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    backbone: Annotated[str | None, typer.Option(help="By default the one that the index was built with.")] = None,
+) -> None:
+    """Search an index, ruling topics out."""
+    result = load(index, backbone=backbone).search(query, k=k, exclude=exclude or ())
+    if json_:
+        typer.echo(json.dumps(result.to_dict(explain), ensure_ascii=False))
+        return
+    out.print(render.results(result))
+    if explain:
+        out.print(render.explanation(result))
+
+
+@app.command()
+def demo(
+    query: Annotated[str, typer.Argument(help="What to look for in the bundled corpus.")] = "electric cars",
+    exclude: Annotated[list[str] | None, typer.Option("--exclude", "-x", help="A topic to rule out.")] = None,
+    index: Annotated[Path, typer.Option("--index", "-i", help="Where the demo index is kept.")] = Path(".excise-demo"),
+) -> None:
+    """Index the bundled corpus and search it with and without an exclusion, side by side."""
+    topics = exclude or ["Tesla"]
+    operator = load()
+    with bundled.corpus() as corpus:
+        _index_with_bar(operator, [corpus], index, skip_bad=False)
+    as_typed = f"{query}, but not {' or '.join(topics)}"
+    frozen = operator.search(as_typed)
+    excised = operator.search(as_typed, exclude=topics)
+    out.print(render.side_by_side(frozen, excised))
+    out.print(render.explanation(excised))
+
+
+@train.command()
+def projection(
+    out_: Annotated[Path, typer.Option("--out", help="The folder that the weights are written to.")],
+    dimensions: Annotated[int, typer.Option(help="Dimensions that are stored per token.")] = 128,
+) -> None:
+    """Fit the embedded backbone's projection on the bundled corpus (seconds)."""
+    from excise.training.projection import train_projection
+
+    out.print(f"wrote {train_projection(out_, dimensions)}", highlight=False)
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Progress]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        progress.add_task(title, total=None)
+        yield progress
+
+
+def _index_with_bar(operator: Excise, corpus: list[Path], index: Path, skip_bad: bool) -> render.IndexReport:
+    with _bar("indexing") as progress:
+        task = progress.task_ids[0]
+        return operator.index(
+            corpus,
+            index,
+            skip_bad=skip_bad,
+            progress=lambda done, total: progress.update(task, completed=done, total=total),
+        )

@@ -1,0 +1,23 @@
+"""The one family of errors that excise raises on purpose. Each message is a sentence for the person who meets it."""
+
+from __future__ import annotations
+
+
+class ExciseError(Exception):
+    """Anything that excise refuses. The command line prints its message and exits with code 2."""
+
+
+class InvalidInput(ExciseError, ValueError):
+    """A value that cannot be used: an empty query, a negative k, evidence that is not a number."""
+
+
+class BadCorpus(ExciseError, ValueError):
+    """A corpus that cannot be read; the message names the file and the line."""
+
+
+class BackboneError(ExciseError):
+    """An encoder that cannot be loaded, or that does not fit the index."""
+
+
+class BadIndex(ExciseError):
+    """An index folder that is missing, damaged, foreign, or cannot be written."""

@@ -1,0 +1,378 @@
+"""The operator: find the shortlist, weigh each candidate against the excluded topics, demote, explain.
+
+This is the one place where encoder, engine and rule meet. Whatever it removes is listed with its evidence, and a
+search that excludes nothing returns the engine's ranking untouched.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excise.backbone import DEFAULT, Backbone, EncodedDocuments, EncodedQuery, load_backbone
+from excise.documents import Corpus, Document, read_documents
+from excise.engines.base import Engine
+from excise.engines.local import SEGMENT_DOCUMENTS, IndexInfo, LocalEngine
+from excise.errors import BadCorpus, BadIndex, InvalidInput
+from excise.maxsim import POOLINGS, Pooling, evidence, maxsim
+from excise.results import Explanation, Hit, IndexReport, Judged, Removed, SearchResult, Topic
+from excise.rule import Constants, Decision, demote
+from excise.windows import best_window
+
+Scoring = Literal["full", "masked"]
+Progress = Callable[[int, int], None]
+MAX_K = 1_000
+MAX_TOPICS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class _Shortlist:
+    """Candidates in frozen order. The rule's constants are in MaxSim units; ``unit`` is one of them in ``scores``."""
+
+    documents: Sequence[Document]
+    vectors: EncodedDocuments
+    scores: NDArray[np.float64]
+    relevance: NDArray[np.float64]
+    unit: float = 1.0
+
+
+class Excise:
+    """Exclusion-aware search over a frozen index. Make one with :func:`load`."""
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        engine: Engine | None = None,
+        constants: Constants | None = None,
+        pooling: Pooling = "mean",
+        scoring: Scoring = "full",
+    ) -> None:
+        if scoring not in ("full", "masked"):
+            raise InvalidInput(f"scoring must be 'full' or 'masked', got {scoring!r}.")
+        if pooling not in POOLINGS:
+            raise InvalidInput(f"unknown pooling {pooling!r}; choose one of {', '.join(POOLINGS)}.")
+        self.backbone = backbone
+        self.engine = engine
+        self.constants = constants or Constants()
+        self.pooling: Pooling = pooling
+        self.scoring: Scoring = scoring
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def index(
+        self,
+        documents: Any,
+        path: str | Path | None = None,
+        *,
+        skip_bad: bool = False,
+        progress: Progress | None = None,
+    ) -> IndexReport:
+        """Index documents, and search them from then on.
+
+        Documents that are in the index already, unchanged, are passed over: an interrupted run goes on where it
+        stopped when it is called again. A document with a known id and another text replaces the old one.
+
+        Parameters
+        ----------
+        documents
+            a path (JSON lines, CSV, TSV, a BEIR folder, a folder of texts), several paths, or an iterable of
+            :class:`Document` or of mappings with ``id`` and ``text``.
+        path
+            the index folder; made where it does not exist. Without it, the documents go into the index that is
+            open, or into a temporary one that ends with this object.
+        skip_bad
+            pass over lines that cannot be used, and count them.
+        progress
+            called with (documents done, documents in all).
+        """
+        corpus = read_documents(documents, skip_bad)
+        total = sum(1 for _ in corpus)  # a whole pass first: a bad line in the middle must leave nothing half done
+        skipped = corpus.skipped if isinstance(corpus, Corpus) else 0
+        if total == 0:
+            raise BadCorpus("the corpus holds no documents.")
+        engine = self._engine_for(path)
+        added = 0
+        batch: list[Document] = []
+        for done, document in enumerate(corpus, 1):
+            if document not in engine:
+                batch.append(document)
+            if batch and (len(batch) == SEGMENT_DOCUMENTS or done == total):
+                self._add(engine, batch, done - len(batch), total, progress)
+                added += len(batch)
+                batch = []
+            if progress is not None and not batch:
+                progress(done, total)
+        engine.tidy()
+        return IndexReport(added=added, unchanged=total - added, skipped=skipped, documents=len(engine))
+
+    def search(self, query: str, k: int = 10, exclude: Sequence[str] | str = ()) -> SearchResult:
+        """The k best documents for a query, less what covers the excluded topics.
+
+        Parameters
+        ----------
+        query
+            what is looked for.
+        k
+            how many hits to return.
+        exclude
+            topics to rule out. Without any, the engine's ranking comes back exactly as it is.
+        """
+        if self.engine is None:
+            raise BadIndex("there is no index to search: call index(...), or load one with excise.load(folder).")
+        _check_k(k)
+        topics = _topics(query, exclude)
+        clock = _Clock()
+        encoded = self.backbone.encode_query(query)
+        clock.lap("encode")
+        found = self.engine.search(encoded.vectors, max(k, self.constants.shortlist) if topics else k)
+        clock.lap("search")
+        documents = self.engine.fetch([candidate.id for candidate in found])
+        scores = np.array([candidate.score for candidate in found], dtype=np.float64)
+        if not topics or not documents:
+            clock.lap("fetch")
+            return _untouched(query, topics, documents, scores, k, clock)
+        vectors = self.engine.vectors([document.id for document in documents])
+        clock.lap("fetch")
+        if self.scoring == "masked":
+            scores = self._maxsim(encoded, topics, vectors)
+        return self._excise(query, topics, _Shortlist(documents, vectors, scores, scores), k, clock)
+
+    def rerank(
+        self, query: str, candidates: Iterable[Any], exclude: Sequence[str] | str = (), k: int | None = None
+    ) -> SearchResult:
+        """The same operator over any first stage's candidates.
+
+        Parameters
+        ----------
+        query
+            what is looked for.
+        candidates
+            mappings with ``id``, ``text`` and perhaps ``title`` and ``score``, best first. Where every candidate has a
+            score, those scores are the ranking that the rule works on, whatever their scale; otherwise MaxSim is.
+        exclude
+            topics to rule out. Without any, the candidates come back in their own order.
+        k
+            how many hits to return; all by default.
+        """
+        if k is not None:
+            _check_k(k)
+        documents, scores = _candidates(candidates)
+        topics = _topics(query, exclude)
+        clock = _Clock()
+        depth = k or len(documents)
+        if not topics or not documents:
+            unscored = np.zeros(len(documents))
+            return _untouched(query, topics, documents, unscored if scores is None else scores, depth, clock)
+        vectors = self.backbone.encode_documents([document.full_text for document in documents])
+        relevance = self._maxsim(self.backbone.encode_query(query), topics, vectors)
+        clock.lap("encode")
+        shortlist = _Shortlist(documents, vectors, relevance, relevance)
+        if scores is not None and self.scoring == "full":
+            unit = scores.std() / relevance.std() if scores.std() > 0 and relevance.std() > 0 else 1.0
+            shortlist = _Shortlist(documents, vectors, scores, scores / unit, float(unit))
+        return self._excise(query, topics, shortlist, depth, clock)
+
+    def _excise(
+        self, query: str, topics: Sequence[Topic], shortlist: _Shortlist, k: int, clock: _Clock
+    ) -> SearchResult:
+        """Evidence, rule, result."""
+        named = self.backbone.encode_topics([topic.text for topic in topics])
+        windows = shortlist.vectors.windows
+        match = best_window(evidence(named, windows, self.pooling), shortlist.vectors.offsets).astype(np.float64)
+        clock.lap("evidence")
+        decision = demote(shortlist.relevance, match, self.constants)
+        judged = _judged(shortlist, match, decision)
+        clock.lap("rule")
+        hits = [
+            Hit(rank, one.id, one.title, shortlist.documents[i].text, one.score, i + 1, one.evidence, one.status)
+            for rank, (i, one) in enumerate(((int(i), judged[i]) for i in decision.kept[:k]), 1)
+        ]
+        removed = [judged[i] for i in decision.removed]
+        return SearchResult(
+            query=query,
+            fired=True,
+            score=max(topic.score for topic in topics),
+            topics=tuple(topics),
+            hits=tuple(hits),
+            removed=tuple(Removed(one.id, one.title, one.evidence, one.frozen_rank, one.score) for one in removed),
+            timing_ms=clock.laps(),
+            explanation=Explanation(decision.branch, decision.cut, self.constants.evidence_floor, tuple(judged)),
+        )
+
+    def _maxsim(self, query: EncodedQuery, topics: Sequence[Topic], vectors: EncodedDocuments) -> NDArray[np.float64]:
+        """MaxSim of the query, or of what is left of it where the topics' tokens are masked."""
+        spans = [(topic.start, topic.end) for topic in topics if topic.start is not None and topic.end is not None]
+        asked = query.outside(spans) if self.scoring == "masked" else query.vectors
+        return best_window(maxsim(asked, vectors.windows), vectors.offsets).astype(np.float64)
+
+    def _engine_for(self, path: str | Path | None) -> LocalEngine:
+        if path is None and isinstance(self.engine, LocalEngine):
+            return self.engine
+        if path is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="excise-")
+            path = self._temporary.name
+        engine = LocalEngine.create(path, IndexInfo.of(self.backbone))
+        self.engine = engine
+        return engine
+
+    def _add(
+        self, engine: LocalEngine, batch: list[Document], before: int, total: int, progress: Progress | None
+    ) -> None:
+        def tell(share: float) -> None:
+            if progress is not None:
+                progress(before + int(share * len(batch)), total)
+
+        engine.add(batch, self.backbone.encode_documents([document.full_text for document in batch], tell))
+
+
+def load(
+    index: str | Path | None = None,
+    *,
+    backbone: str | Backbone | None = None,
+    constants: Constants | None = None,
+    pooling: Pooling = "mean",
+    scoring: Scoring = "full",
+) -> Excise:
+    """Load the operator, with an index or without one.
+
+    Parameters
+    ----------
+    index
+        an index folder made by :meth:`Excise.index` or ``excise index``.
+    backbone
+        preset name, hub id, or folder of an encoder. By default the one that the index was built with, or the embedded
+        ``minilm``.
+    constants
+        the rule's constants; the paper's by default.
+    pooling
+        how evidence is pooled over topic tokens: "mean", "max", "top-m" or "per-topic".
+    scoring
+        "full" ranks by the whole query; "masked" leaves the topics' own tokens out of it.
+
+    Examples
+    --------
+    >>> excise = load()
+    >>> report = excise.index([
+    ...     {"id": "leaf", "text": "The Nissan Leaf is an electric hatchback made in Sunderland."},
+    ...     {"id": "model3", "text": "The Tesla Model 3 is an electric sedan with a large touchscreen."},
+    ...     {"id": "zoe", "text": "The Renault Zoe is a small electric car, sold until 2024."},
+    ...     {"id": "dolphin", "text": "BYD's Dolphin is an electric hatchback from China."},
+    ... ])
+    >>> [hit.id for hit in excise.search("electric cars", exclude=["Tesla"]).hits]
+    ['zoe', 'leaf', 'dolphin']
+    """
+    engine = None if index is None else LocalEngine.open(index)
+    if not isinstance(backbone, Backbone):
+        backbone = load_backbone(backbone or (engine.info.backbone if engine else DEFAULT))
+    if engine is not None:
+        engine.expect(IndexInfo.of(backbone))
+    return Excise(backbone, engine, constants, pooling, scoring)
+
+
+class _Clock:
+    """Milliseconds spent in each step."""
+
+    def __init__(self) -> None:
+        self._start = self._last = time.perf_counter()
+        self._laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self._laps[name] = round((now - self._last) * 1000, 3)
+        self._last = now
+
+    def laps(self) -> dict[str, float]:
+        return {**self._laps, "total": round((time.perf_counter() - self._start) * 1000, 3)}
+
+
+def _judged(shortlist: _Shortlist, match: NDArray[np.float64], decision: Decision) -> list[Judged]:
+    def status(i: int) -> Literal["kept", "penalised", "protected", "removed"]:
+        if i in decision.removed:
+            return "removed"
+        if i == decision.protected:
+            return "protected"
+        return "penalised" if decision.penalties[i] > 0 else "kept"
+
+    penalties = decision.penalties * shortlist.unit
+    return [
+        Judged(
+            id=document.id,
+            title=document.title,
+            frozen_rank=i + 1,
+            score=float(shortlist.scores[i] - penalties[i]),
+            evidence=float(match[i]),
+            penalty=float(penalties[i]),
+            status=status(i),
+        )
+        for i, document in enumerate(shortlist.documents)
+    ]
+
+
+def _untouched(
+    query: str,
+    topics: Sequence[Topic],
+    documents: Sequence[Document],
+    scores: NDArray[np.float64],
+    k: int,
+    clock: _Clock,
+) -> SearchResult:
+    hits = [
+        Hit(i, document.id, document.title, document.text, float(score), i, None, "kept")
+        for i, (document, score) in enumerate(zip(documents[:k], scores, strict=False), 1)
+    ]
+    score = max((topic.score for topic in topics), default=0.0)
+    return SearchResult(query, bool(topics), score, tuple(topics), tuple(hits), (), clock.laps())
+
+
+def _check_k(k: int) -> None:
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
+        raise InvalidInput(f"k must be a whole number from 1 to {MAX_K:,}, got {k!r}.")
+
+
+def _topics(query: str, exclude: Sequence[str] | str) -> tuple[Topic, ...]:
+    """The topics that the user named, with their place in the query where it names them too."""
+    if not isinstance(query, str) or not query.strip():
+        raise InvalidInput("the query is empty.")
+    named = [exclude] if isinstance(exclude, str) else list(exclude)
+    if len(named) > MAX_TOPICS:
+        raise InvalidInput(f"{len(named)} topics are excluded; at most {MAX_TOPICS} are taken.")
+    topics = []
+    for text in dict.fromkeys(named):
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidInput(f"an excluded topic must be a non-empty text, got {text!r}.")
+        if len(text.split()) > 100:
+            raise InvalidInput(f"an excluded topic has {len(text.split())} words; at most 100 are taken.")
+        text = text.strip()
+        start = query.casefold().find(text.casefold())
+        if start >= 0 and len(query.casefold()) == len(query):
+            topics.append(Topic(text, start, start + len(text), score=1.0))
+        else:
+            topics.append(Topic(text, None, None, score=1.0))
+    return tuple(topics)
+
+
+def _candidates(candidates: Iterable[Any]) -> tuple[list[Document], NDArray[np.float64] | None]:
+    """Candidates best first, and their scores where every one has one."""
+    given = list(candidates)
+    if len(given) > MAX_K:
+        raise InvalidInput(f"{len(given):,} candidates were given; at most {MAX_K:,} are taken.")
+    documents = [Document.from_record(candidate) for candidate in given]
+    if len({document.id for document in documents}) < len(documents):
+        raise InvalidInput("two candidates have the same id.")
+    scores = [candidate.get("score") if isinstance(candidate, Mapping) else None for candidate in given]
+    if any(score is None for score in scores) or not scores:
+        return documents, None
+    try:
+        values = np.array(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"a candidate's score must be a number: {error}.") from None
+    if not np.isfinite(values).all():
+        raise InvalidInput("a candidate's score must be finite.")
+    order = np.argsort(-values, kind="stable")
+    return [documents[i] for i in order], values[order]

@@ -1,0 +1,108 @@
+"""How results look in a terminal."""
+
+from __future__ import annotations
+
+from rich.columns import Columns
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from excise.results import Hit, IndexReport, Judged, SearchResult
+
+__all__ = ["IndexReport", "explanation", "results", "side_by_side"]
+
+STYLES = {"kept": "", "penalised": "yellow", "protected": "green", "removed": "red"}
+BRANCHES = {
+    "floor": "no candidate reaches the evidence floor, so nothing was demoted",
+    "relative": "the cut comes from the shortlist's own spread",
+    "absolute": "too few candidates for a relative cut, so the floor is the cut",
+}
+_BAR = 32
+_SHOWN = 20
+
+
+def results(result: SearchResult) -> RenderableType:
+    """The hits, and what was removed."""
+    parts: list[RenderableType] = [_headline(result)]
+    for hit in result.hits:
+        parts.append(_hit(hit))
+    if not result.hits:
+        parts.append(Text("no documents found", style="dim"))
+    if result.removed:
+        parts.append(Text("\nremoved (search without --exclude to see them again):", style="red"))
+        for one in result.removed:
+            line = f"  {one.id}  {one.title}  was {one.frozen_rank}, evidence {one.evidence:.2f}"
+            parts.append(Text(line, style="red"))
+    return Group(*parts)
+
+
+def _headline(result: SearchResult) -> Text:
+    """The query, with the excluded words struck through."""
+    line = Text(result.query, style="bold")
+    for topic in result.topics:
+        if topic.start is not None and topic.end is not None:
+            line.stylize("strike red", topic.start, topic.end)
+    elsewhere = [topic.text for topic in result.topics if topic.start is None]
+    if elsewhere:
+        line.append("  less ", style="dim")
+        line.append(", ".join(elsewhere), style="red strike")
+    line.append(f"   {result.timing_ms['total']:.0f} ms\n", style="dim")
+    return line
+
+
+def _hit(hit: Hit) -> RenderableType:
+    line = Text(f"{hit.rank:>3}  ")
+    line.append(hit.title or hit.id, style=STYLES[hit.status] or "bold")
+    line.append(f"  {hit.id}  {hit.score:.2f}", style="dim")
+    if hit.evidence is not None:
+        line.append(f"  was {hit.frozen_rank}, evidence {hit.evidence:.2f}, {hit.status}", style="dim")
+    snippet = " ".join(hit.text.split())
+    return Group(line, Padding(Text(snippet[:160] + ("…" if len(snippet) > 160 else ""), style="dim"), (0, 0, 0, 5)))
+
+
+def explanation(result: SearchResult) -> RenderableType:
+    """Evidence per candidate, the cut, and who was penalised, removed and protected."""
+    why = result.explanation
+    if why is None:
+        return Text("\nnothing was excluded: this is the engine's ranking, unchanged.", style="dim")
+    cut = "" if why.cut is None else f"cut {why.cut:.3f}, "
+    table = Table(title=f"\nevidence for: {', '.join(t.text for t in result.topics)}", title_justify="left", box=None)
+    for name, align in (("was", "right"), ("document", "left"), ("evidence", "left"), ("", "right"), ("", "left")):
+        table.add_column(name, justify=align, no_wrap=name != "document")  # type: ignore[arg-type]
+    ranked = sorted(why.candidates, key=lambda one: (-one.evidence, one.frozen_rank))
+    for one in ranked[:_SHOWN]:
+        label = one.status if not one.penalty else f"{one.status} -{one.penalty:.2f}"
+        title = Text(one.title or one.id, style=STYLES[one.status])
+        table.add_row(str(one.frozen_rank), title, _bar(one, why.cut), f"{one.evidence:.2f}", label, style="")
+    parts: list[RenderableType] = [table]
+    if len(ranked) > _SHOWN:
+        parts.append(Text(f"  and {len(ranked) - _SHOWN} more with less evidence", style="dim"))
+    parts.append(Text(f"{cut}floor {why.floor:.2f}: {BRANCHES[why.branch]}.", style="dim"))
+    return Group(*parts)
+
+
+def _bar(one: Judged, cut: float | None) -> Text:
+    filled = round(max(0.0, min(one.evidence, 1.0)) * _BAR)
+    cells = ["█"] * filled + ["·"] * (_BAR - filled)
+    if cut is not None and 0 <= cut < 1:
+        cells[int(cut * _BAR)] = "│"
+    return Text("".join(cells), style=STYLES[one.status] or "blue")
+
+
+def side_by_side(frozen: SearchResult, excised: SearchResult) -> RenderableType:
+    """The ranking as the frozen index gives it, and the same query with the topic excised."""
+    against = {one.id: one for one in excised.explanation.candidates} if excised.explanation else {}
+    left = Table(title=Text("frozen MaxSim", style="bold"), box=None)
+    right = Table(title=Text("excise", style="bold green"), box=None)
+    for table in (left, right):
+        table.add_column("#", justify="right", style="dim")
+        table.add_column("document", max_width=46, no_wrap=True)
+        table.add_column("evidence", justify="right")
+    for hit in frozen.hits:
+        one = against[hit.id]
+        left.add_row(str(hit.rank), Text(hit.title or hit.id, style=STYLES[one.status]), f"{one.evidence:.2f}")
+    for hit in excised.hits:
+        right.add_row(str(hit.rank), Text(hit.title or hit.id, style=STYLES[hit.status]), f"{hit.evidence or 0:.2f}")
+    legend = Text("red: removed   yellow: penalised   green: protected by the guard", style="dim")
+    return Group(_headline(excised), Columns([left, right], padding=(0, 3)), legend)

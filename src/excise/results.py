@@ -1,0 +1,103 @@
+"""What searches return: frozen records with plain types, ready for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from excise.rule import Branch
+
+Status = Literal["kept", "penalised", "protected", "removed"]
+
+
+@dataclass(frozen=True)
+class Topic:
+    """An excluded topic. ``start`` and ``end`` are its place in the query; None where the query does not name it."""
+
+    text: str
+    start: int | None
+    end: int | None
+    score: float
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One result. ``frozen_rank`` is its rank before the operator; ``evidence`` is None where nothing was excluded."""
+
+    rank: int
+    id: str
+    title: str
+    text: str
+    score: float
+    frozen_rank: int
+    evidence: float | None
+    status: Status
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A document that was taken out of the results, and the evidence against it."""
+
+    id: str
+    title: str
+    evidence: float
+    frozen_rank: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One candidate of the shortlist as the rule saw it."""
+
+    id: str
+    title: str
+    frozen_rank: int
+    score: float
+    evidence: float
+    penalty: float
+    status: Status
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why the ranking is as it is: the branch of the rule, the cut, the floor, and every candidate in frozen order."""
+
+    branch: Branch
+    cut: float | None
+    floor: float
+    candidates: tuple[Judged, ...]
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search returns.
+
+    ``fired`` tells whether anything was excluded; ``score`` is how sure that is (1 where the user named the topic).
+    ``hits`` is the ranking, ``removed`` what was taken out of it, ``explanation`` how each candidate was judged.
+    """
+
+    query: str
+    fired: bool
+    score: float
+    topics: tuple[Topic, ...]
+    hits: tuple[Hit, ...]
+    removed: tuple[Removed, ...]
+    timing_ms: Mapping[str, float]
+    explanation: Explanation | None = field(default=None, repr=False)
+
+    def to_dict(self, explain: bool = False) -> dict[str, Any]:
+        """Plain types for JSON; the explanation only where it is asked for."""
+        plain = asdict(self)
+        explanation = plain.pop("explanation")
+        return {**plain, "explanation": explanation} if explain else plain
+
+
+@dataclass(frozen=True)
+class IndexReport:
+    """What indexing did: documents added (or replaced), found unchanged, passed over as bad, and in the index now."""
+
+    added: int
+    unchanged: int
+    skipped: int
+    documents: int

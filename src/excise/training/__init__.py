@@ -1,0 +1,1 @@
+"""How every shipped weight file is made."""

@@ -1,0 +1,68 @@
+"""The embedded backbone's projection: 384 dimensions to 128, fitted once on the bundled corpus.
+
+The rows are the leading eigenvectors of the token vectors' second moment: of all projections of that rank, they keep
+the most of the inner products that MaxSim adds up. Every word of the vocabulary counts the same however often it
+occurs, so that the 128 dimensions are not spent on "the" and on commas.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excise import bundled
+from excise.backbone import PRESETS, Backbone, plain_embedded_encoder
+from excise.documents import Corpus
+from excise.errors import InvalidInput
+from excise.maxsim import Vectors
+
+FILE = "minilm-projection.safetensors"
+_SPECIAL_WEIGHT = 0.1  # [CLS] and [SEP] stand in every text and name nothing
+
+
+def fit_projection(vectors: Vectors, weights: NDArray[np.float64], dimensions: int) -> Vectors:
+    """The projection matrix, ``dimensions`` rows, that keeps the most of the weighted vectors' inner products.
+
+    Examples
+    --------
+    >>> fit_projection(np.array([[0.0, 2.0], [1.0, 0.0]]), np.ones(2), 1).tolist()
+    [[0.0, 1.0]]
+    """
+    if not 1 <= dimensions <= vectors.shape[1]:
+        raise InvalidInput(f"dimensions must be from 1 to {vectors.shape[1]}, got {dimensions}.")
+    weighted = vectors.astype(np.float64) * np.sqrt(weights)[:, None]
+    _, directions = np.linalg.eigh(weighted.T @ weighted)
+    rows = directions[:, ::-1][:, :dimensions].T
+    # An eigenvector's sign is arbitrary: fix it, so that every machine writes the same file.
+    signs = np.sign(rows[np.arange(dimensions), np.abs(rows).argmax(axis=1)])
+    return np.ascontiguousarray(rows * signs[:, None], dtype=np.float32)
+
+
+def train_projection(folder: Path, dimensions: int = 128) -> Path:
+    """Fit the projection on the bundled corpus and write it to a folder."""
+    from safetensors.numpy import save_file
+
+    backbone = Backbone("minilm", plain_embedded_encoder(), PRESETS["minilm"])
+    with bundled.corpus() as path:
+        texts = [document.full_text for document in Corpus([path])]
+    vectors, words = _tokens(backbone, texts)
+    counts = np.bincount(words)[words]
+    special = np.isin(words, backbone.encoder.tokenizer.all_special_ids)
+    weights = np.where(special, _SPECIAL_WEIGHT, 1.0) / counts
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({"linear.weight": fit_projection(vectors, weights, dimensions)}, folder / FILE)
+    return folder / FILE
+
+
+def _tokens(backbone: Backbone, texts: list[str]) -> tuple[Vectors, NDArray[np.int64]]:
+    """Every token of the texts: its vector and its place in the vocabulary."""
+    vectors, words = [], []
+    encoder: Any = backbone.encoder
+    for row in encoder.encode_document(texts, output_value=None, show_progress_bar=False):
+        mask = row["attention_mask"].bool()
+        vectors.append(row["token_embeddings"][mask].numpy())
+        words.append(row["input_ids"][mask].numpy())
+    return np.concatenate(vectors), np.concatenate(words)
