@@ -20,12 +20,31 @@ def test_nothing_excluded_is_the_engines_ranking_exactly(demo: Excise) -> None:
     assert demo.engine is not None
     for query in ("electric cars", QUERY, "what is antibiotic resistance"):
         frozen = demo.engine.search(demo.backbone.encode_query(query).vectors, 10)
-        result = demo.search(query)
+        result = demo.search(query, exclude=[])
         assert [(hit.id, hit.score) for hit in result.hits] == [(c.id, c.score) for c in frozen]
         assert not result.fired
         assert result.removed == ()
         assert result.explanation is None
         assert all(hit.status == "kept" and hit.evidence is None and hit.rank == hit.frozen_rank for hit in result.hits)
+
+
+def test_a_query_that_excludes_nothing_is_the_engines_ranking_exactly(demo: Excise) -> None:
+    automatic = excise.load(demo.engine.folder, backbone=demo.backbone)  # type: ignore[union-attr]
+    query = "which electric cars charge fastest"
+    read, told = automatic.search(query), demo.search(query, exclude=[])
+    assert not read.fired
+    assert read.hits == told.hits
+
+
+def test_the_detector_reads_what_a_user_would_name(demo: Excise) -> None:
+    read, named = demo.search(QUERY), demo.search(QUERY, exclude=["Tesla"])
+    assert [hit.id for hit in read.hits] == [hit.id for hit in named.hits]
+    assert read.removed == named.removed
+    assert 0.76 < read.score < 1
+
+
+def test_without_a_detector_only_what_is_named_is_excluded(minilm: Backbone, demo: Excise) -> None:
+    assert not Excise(minilm, demo.engine).search(QUERY).fired
 
 
 def test_a_named_topic_goes_down_and_out(demo: Excise) -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from excise.detector import Detector as Detector
     from excise.documents import Document as Document
     from excise.errors import BackboneError as BackboneError
     from excise.errors import BadCorpus as BadCorpus
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from excise.errors import InvalidInput as InvalidInput
     from excise.operator import Excise as Excise
     from excise.operator import load as load
+    from excise.results import Detection as Detection
     from excise.results import Explanation as Explanation
     from excise.results import Hit as Hit
     from excise.results import IndexReport as IndexReport
@@ -31,10 +33,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "detector": ("Detector",),
     "documents": ("Document",),
     "errors": ("BackboneError", "BadCorpus", "BadIndex", "ExciseError", "InvalidInput"),
     "operator": ("Excise", "load"),
-    "results": ("Explanation", "Hit", "IndexReport", "Judged", "Removed", "SearchResult", "Topic"),
+    "results": ("Detection", "Explanation", "Hit", "IndexReport", "Judged", "Removed", "SearchResult", "Topic"),
     "rule": ("Constants", "Decision", "demote"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -15,9 +16,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from excise import __version__, bundled, render
 from excise.errors import ExciseError, InvalidInput
+from excise.evaluation import commands as evaluation
+from excise.evaluation.diagnose_command import diagnose
+from excise.evaluation.report.command import report
 from excise.operator import Excise, load
+from excise.training.commands import train
 
 ENGINES = ("local",)
+_LINES = 256  # queries read from stdin and answered at a time
 
 app = typer.Typer(
     name="excise",
@@ -26,8 +32,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-train = typer.Typer(no_args_is_help=True, help="Rebuild the weights that ship with excise.")
 app.add_typer(train, name="train")
+app.command("eval")(evaluation.evaluate)
+app.command("eval-pairs")(evaluation.evaluate_pairs)
+app.command()(report)
+app.command()(diagnose)
 out = Console()
 err = Console(stderr=True)
 
@@ -92,20 +101,44 @@ def search(
     index: Annotated[Path, typer.Option("--index", "-i", help="The index folder.")],
     k: Annotated[int, typer.Option("-k", help="How many hits.")] = 10,
     exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", "-x", help="A topic to rule out; repeat it.")
+        list[str] | None,
+        typer.Option("--exclude", "-x", help="Name a topic yourself, in place of the detector; repeat it."),
     ] = None,
+    no_excise: Annotated[bool, typer.Option("--no-excise", help="Rule nothing out: the engine's ranking.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Draw how each candidate was judged.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     backbone: Annotated[str | None, typer.Option(help="By default the one that the index was built with.")] = None,
 ) -> None:
-    """Search an index, ruling topics out."""
-    result = load(index, backbone=backbone).search(query, k=k, exclude=exclude or ())
+    """Search an index. What the query excludes is ruled out; --exclude names it, --no-excise turns that off."""
+    if no_excise and exclude:
+        raise InvalidInput("--exclude and --no-excise contradict each other.")
+    result = load(index, backbone=backbone).search(query, k=k, exclude=() if no_excise else exclude or None)
     if json_:
         typer.echo(json.dumps(result.to_dict(explain), ensure_ascii=False))
         return
     out.print(render.results(result))
     if explain:
         out.print(render.explanation(result))
+
+
+@app.command()
+def detect(
+    queries: Annotated[
+        list[str] | None, typer.Argument(help="Queries; without any, lines are read from stdin.")
+    ] = None,
+    detector: Annotated[Path | None, typer.Option(help="The folder of a detector; by default the shipped one.")] = None,
+) -> None:
+    """Read exclusions from queries: one JSON object a line, and on a terminal the query with the topic struck out."""
+    from excise.detector import Detector, load_detector
+
+    reader = Detector.from_pretrained(detector) if detector else load_detector()
+    lines = iter(queries) if queries else (line.rstrip("\r\n") for line in sys.stdin)
+    asked = (line for line in lines if queries or line.strip())
+    while batch := list(islice(asked, _LINES)):
+        for detection in reader.detect(batch):
+            if out.is_terminal:
+                err.print(render.struck(detection.query, detection.topics))
+            typer.echo(json.dumps(detection.to_dict(), ensure_ascii=False))
 
 
 @app.command()
@@ -120,21 +153,10 @@ def demo(
     with bundled.corpus() as corpus:
         _index_with_bar(operator, [corpus], index, skip_bad=False)
     as_typed = f"{query}, but not {' or '.join(topics)}"
-    frozen = operator.search(as_typed)
+    frozen = operator.search(as_typed, exclude=())
     excised = operator.search(as_typed, exclude=topics)
     out.print(render.side_by_side(frozen, excised))
     out.print(render.explanation(excised))
-
-
-@train.command()
-def projection(
-    out_: Annotated[Path, typer.Option("--out", help="The folder that the weights are written to.")],
-    dimensions: Annotated[int, typer.Option(help="Dimensions that are stored per token.")] = 128,
-) -> None:
-    """Fit the embedded backbone's projection on the bundled corpus (seconds)."""
-    from excise.training.projection import train_projection
-
-    out.print(f"wrote {train_projection(out_, dimensions)}", highlight=False)
 
 
 @contextmanager

@@ -9,38 +9,31 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.backbone import DEFAULT, Backbone, EncodedDocuments, EncodedQuery, load_backbone
+from excise.backbone import DEFAULT, Backbone, EncodedQuery, load_backbone
 from excise.documents import Corpus, Document, read_documents
 from excise.engines.base import Engine
 from excise.engines.local import SEGMENT_DOCUMENTS, IndexInfo, LocalEngine
 from excise.errors import BadCorpus, BadIndex, InvalidInput
-from excise.maxsim import POOLINGS, Pooling, evidence, maxsim
-from excise.results import Explanation, Hit, IndexReport, Judged, Removed, SearchResult, Topic
-from excise.rule import Constants, Decision, demote
+from excise.maxsim import POOLINGS, Pooling, Vectors, evidence
+from excise.results import Detection, Explanation, Hit, IndexReport, Removed, SearchResult, Topic
+from excise.rule import Constants
+from excise.shortlist import Judgement, Shortlist, judge, maxsim_of
 from excise.windows import best_window
+
+if TYPE_CHECKING:
+    from excise.detector import Detector
 
 Scoring = Literal["full", "masked"]
 Progress = Callable[[int, int], None]
+SHIPPED = "shipped"
 MAX_K = 1_000
 MAX_TOPICS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class _Shortlist:
-    """Candidates in frozen order. The rule's constants are in MaxSim units; ``unit`` is one of them in ``scores``."""
-
-    documents: Sequence[Document]
-    vectors: EncodedDocuments
-    scores: NDArray[np.float64]
-    relevance: NDArray[np.float64]
-    unit: float = 1.0
 
 
 class Excise:
@@ -53,6 +46,7 @@ class Excise:
         constants: Constants | None = None,
         pooling: Pooling = "mean",
         scoring: Scoring = "full",
+        detector: Detector | str | Path | None = None,
     ) -> None:
         if scoring not in ("full", "masked"):
             raise InvalidInput(f"scoring must be 'full' or 'masked', got {scoring!r}.")
@@ -63,6 +57,7 @@ class Excise:
         self.constants = constants or Constants()
         self.pooling: Pooling = pooling
         self.scoring: Scoring = scoring
+        self._detector = detector
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     def index(
@@ -111,7 +106,17 @@ class Excise:
         engine.tidy()
         return IndexReport(added=added, unchanged=total - added, skipped=skipped, documents=len(engine))
 
-    def search(self, query: str, k: int = 10, exclude: Sequence[str] | str = ()) -> SearchResult:
+    @property
+    def detector(self) -> Detector | None:
+        """What reads exclusions from queries; loaded when it is first needed."""
+        from excise.detector import Detector, load_detector
+
+        if self._detector is not None and not isinstance(self._detector, Detector):
+            shipped = self._detector == SHIPPED
+            self._detector = load_detector() if shipped else Detector.from_pretrained(self._detector)
+        return self._detector
+
+    def search(self, query: str, k: int = 10, exclude: Sequence[str] | str | None = None) -> SearchResult:
         """The k best documents for a query, less what covers the excluded topics.
 
         Parameters
@@ -121,30 +126,31 @@ class Excise:
         k
             how many hits to return.
         exclude
-            topics to rule out. Without any, the engine's ranking comes back exactly as it is.
+            topics to rule out. None (the default) lets the detector read them from the query; an empty list rules
+            nothing out. Where nothing is ruled out, the engine's ranking comes back exactly as it is.
         """
         if self.engine is None:
             raise BadIndex("there is no index to search: call index(...), or load one with excise.load(folder).")
         _check_k(k)
-        topics = _topics(query, exclude)
         clock = _Clock()
+        asked = self._read(query, exclude)
+        clock.lap("detect")
         encoded = self.backbone.encode_query(query)
         clock.lap("encode")
-        found = self.engine.search(encoded.vectors, max(k, self.constants.shortlist) if topics else k)
+        found = self.engine.search(encoded.vectors, max(k, self.constants.shortlist) if asked.topics else k)
         clock.lap("search")
         documents = self.engine.fetch([candidate.id for candidate in found])
         scores = np.array([candidate.score for candidate in found], dtype=np.float64)
-        if not topics or not documents:
+        if not asked.topics or not documents:
             clock.lap("fetch")
-            return _untouched(query, topics, documents, scores, k, clock)
+            return _untouched(asked, documents, scores, k, clock)
         vectors = self.engine.vectors([document.id for document in documents])
         clock.lap("fetch")
-        if self.scoring == "masked":
-            scores = self._maxsim(encoded, topics, vectors)
-        return self._excise(query, topics, _Shortlist(documents, vectors, scores, scores), k, clock)
+        judgement = self.judge(encoded, asked.topics, Shortlist(documents, vectors, scores), clock=clock)
+        return self._result(asked, documents, judgement, k, clock)
 
     def rerank(
-        self, query: str, candidates: Iterable[Any], exclude: Sequence[str] | str = (), k: int | None = None
+        self, query: str, candidates: Iterable[Any], exclude: Sequence[str] | str | None = None, k: int | None = None
     ) -> SearchResult:
         """The same operator over any first stage's candidates.
 
@@ -156,60 +162,91 @@ class Excise:
             mappings with ``id``, ``text`` and perhaps ``title`` and ``score``, best first. Where every candidate has a
             score, those scores are the ranking that the rule works on, whatever their scale; otherwise MaxSim is.
         exclude
-            topics to rule out. Without any, the candidates come back in their own order.
+            topics to rule out, as in :meth:`search`. Where nothing is ruled out, the candidates keep their own order.
         k
             how many hits to return; all by default.
         """
         if k is not None:
             _check_k(k)
         documents, scores = _candidates(candidates)
-        topics = _topics(query, exclude)
         clock = _Clock()
+        asked = self._read(query, exclude)
+        clock.lap("detect")
         depth = k or len(documents)
-        if not topics or not documents:
+        if not asked.topics or not documents:
             unscored = np.zeros(len(documents))
-            return _untouched(query, topics, documents, unscored if scores is None else scores, depth, clock)
+            return _untouched(asked, documents, unscored if scores is None else scores, depth, clock)
         vectors = self.backbone.encode_documents([document.full_text for document in documents])
-        relevance = self._maxsim(self.backbone.encode_query(query), topics, vectors)
+        encoded = self.backbone.encode_query(query)
+        relevance = maxsim_of(encoded.vectors, vectors)
         clock.lap("encode")
-        shortlist = _Shortlist(documents, vectors, relevance, relevance)
-        if scores is not None and self.scoring == "full":
+        shortlist = Shortlist(documents, vectors, relevance)
+        if scores is not None:
             unit = scores.std() / relevance.std() if scores.std() > 0 and relevance.std() > 0 else 1.0
-            shortlist = _Shortlist(documents, vectors, scores, scores / unit, float(unit))
-        return self._excise(query, topics, shortlist, depth, clock)
+            shortlist = Shortlist(documents, vectors, scores, float(unit))
+        judgement = self.judge(encoded, asked.topics, shortlist, clock=clock)
+        return self._result(asked, documents, judgement, depth, clock)
 
-    def _excise(
-        self, query: str, topics: Sequence[Topic], shortlist: _Shortlist, k: int, clock: _Clock
-    ) -> SearchResult:
-        """Evidence, rule, result."""
-        named = self.backbone.encode_topics([topic.text for topic in topics])
+    def _read(self, query: str, exclude: Sequence[str] | str | None) -> Detection:
+        """What the query rules out: named by the user, or read by the detector."""
+        if exclude is None and self.detector is not None:
+            return self.detector.detect([query])[0]
+        topics = named_topics(query, exclude or ())
+        return Detection(query, bool(topics), float(bool(topics)), topics)
+
+    def judge(
+        self,
+        query: EncodedQuery,
+        topics: Sequence[Topic],
+        shortlist: Shortlist,
+        named: Sequence[Vectors] | None = None,
+        clock: _Clock | None = None,
+    ) -> Judgement:
+        """Weigh a shortlist against topics and apply the rule: what a search does once both are known.
+
+        Parameters
+        ----------
+        query
+            the encoded query.
+        topics
+            what is ruled out; at least one.
+        shortlist
+            the first stage's candidates.
+        named
+            the topics' token vectors, where they are encoded already.
+        """
+        clock = clock or _Clock()
+        if self.scoring == "masked":
+            spans = [(topic.start, topic.end) for topic in topics if topic.start is not None and topic.end is not None]
+            scores = maxsim_of(query.outside(spans), shortlist.vectors)
+            shortlist = Shortlist(shortlist.documents, shortlist.vectors, scores)
+        named = named or self.backbone.encode_topics([topic.text for topic in topics])
         windows = shortlist.vectors.windows
         match = best_window(evidence(named, windows, self.pooling), shortlist.vectors.offsets).astype(np.float64)
         clock.lap("evidence")
-        decision = demote(shortlist.relevance, match, self.constants)
-        judged = _judged(shortlist, match, decision)
+        judgement = judge(shortlist, match, self.constants)
         clock.lap("rule")
+        return judgement
+
+    def _result(
+        self, asked: Detection, documents: Sequence[Document], judgement: Judgement, k: int, clock: _Clock
+    ) -> SearchResult:
+        decision, judged = judgement.decision, judgement.candidates
         hits = [
-            Hit(rank, one.id, one.title, shortlist.documents[i].text, one.score, i + 1, one.evidence, one.status)
+            Hit(rank, one.id, one.title, documents[i].text, one.score, i + 1, one.evidence, one.status)
             for rank, (i, one) in enumerate(((int(i), judged[i]) for i in decision.kept[:k]), 1)
         ]
         removed = [judged[i] for i in decision.removed]
         return SearchResult(
-            query=query,
+            query=asked.query,
             fired=True,
-            score=max(topic.score for topic in topics),
-            topics=tuple(topics),
+            score=asked.score,
+            topics=asked.topics,
             hits=tuple(hits),
             removed=tuple(Removed(one.id, one.title, one.evidence, one.frozen_rank, one.score) for one in removed),
             timing_ms=clock.laps(),
-            explanation=Explanation(decision.branch, decision.cut, self.constants.evidence_floor, tuple(judged)),
+            explanation=Explanation(decision.branch, decision.cut, self.constants.evidence_floor, judged),
         )
-
-    def _maxsim(self, query: EncodedQuery, topics: Sequence[Topic], vectors: EncodedDocuments) -> NDArray[np.float64]:
-        """MaxSim of the query, or of what is left of it where the topics' tokens are masked."""
-        spans = [(topic.start, topic.end) for topic in topics if topic.start is not None and topic.end is not None]
-        asked = query.outside(spans) if self.scoring == "masked" else query.vectors
-        return best_window(maxsim(asked, vectors.windows), vectors.offsets).astype(np.float64)
 
     def _engine_for(self, path: str | Path | None) -> LocalEngine:
         if path is None and isinstance(self.engine, LocalEngine):
@@ -238,6 +275,7 @@ def load(
     constants: Constants | None = None,
     pooling: Pooling = "mean",
     scoring: Scoring = "full",
+    detector: Detector | str | Path | None = SHIPPED,
 ) -> Excise:
     """Load the operator, with an index or without one.
 
@@ -254,6 +292,9 @@ def load(
         how evidence is pooled over topic tokens: "mean", "max", "top-m" or "per-topic".
     scoring
         "full" ranks by the whole query; "masked" leaves the topics' own tokens out of it.
+    detector
+        what reads exclusions from queries: "shipped", a folder, a :class:`Detector`, or None to rule out only what is
+        named with ``exclude``.
 
     Examples
     --------
@@ -266,13 +307,15 @@ def load(
     ... ])
     >>> [hit.id for hit in excise.search("electric cars", exclude=["Tesla"]).hits]
     ['zoe', 'leaf', 'dolphin']
+    >>> [topic.text for topic in excise.search("electric cars, but not Tesla").topics]
+    ['Tesla']
     """
     engine = None if index is None else LocalEngine.open(index)
     if not isinstance(backbone, Backbone):
         backbone = load_backbone(backbone or (engine.info.backbone if engine else DEFAULT))
     if engine is not None:
         engine.expect(IndexInfo.of(backbone))
-    return Excise(backbone, engine, constants, pooling, scoring)
+    return Excise(backbone, engine, constants, pooling, scoring, detector)
 
 
 class _Clock:
@@ -291,43 +334,14 @@ class _Clock:
         return {**self._laps, "total": round((time.perf_counter() - self._start) * 1000, 3)}
 
 
-def _judged(shortlist: _Shortlist, match: NDArray[np.float64], decision: Decision) -> list[Judged]:
-    def status(i: int) -> Literal["kept", "penalised", "protected", "removed"]:
-        if i in decision.removed:
-            return "removed"
-        if i == decision.protected:
-            return "protected"
-        return "penalised" if decision.penalties[i] > 0 else "kept"
-
-    penalties = decision.penalties * shortlist.unit
-    return [
-        Judged(
-            id=document.id,
-            title=document.title,
-            frozen_rank=i + 1,
-            score=float(shortlist.scores[i] - penalties[i]),
-            evidence=float(match[i]),
-            penalty=float(penalties[i]),
-            status=status(i),
-        )
-        for i, document in enumerate(shortlist.documents)
-    ]
-
-
 def _untouched(
-    query: str,
-    topics: Sequence[Topic],
-    documents: Sequence[Document],
-    scores: NDArray[np.float64],
-    k: int,
-    clock: _Clock,
+    asked: Detection, documents: Sequence[Document], scores: NDArray[np.float64], k: int, clock: _Clock
 ) -> SearchResult:
     hits = [
         Hit(i, document.id, document.title, document.text, float(score), i, None, "kept")
         for i, (document, score) in enumerate(zip(documents[:k], scores, strict=False), 1)
     ]
-    score = max((topic.score for topic in topics), default=0.0)
-    return SearchResult(query, bool(topics), score, tuple(topics), tuple(hits), (), clock.laps())
+    return SearchResult(asked.query, asked.fired, asked.score, asked.topics, tuple(hits), (), clock.laps())
 
 
 def _check_k(k: int) -> None:
@@ -335,7 +349,7 @@ def _check_k(k: int) -> None:
         raise InvalidInput(f"k must be a whole number from 1 to {MAX_K:,}, got {k!r}.")
 
 
-def _topics(query: str, exclude: Sequence[str] | str) -> tuple[Topic, ...]:
+def named_topics(query: str, exclude: Sequence[str] | str) -> tuple[Topic, ...]:
     """The topics that the user named, with their place in the query where it names them too."""
     if not isinstance(query, str) or not query.strip():
         raise InvalidInput("the query is empty.")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from excise.results import Hit, IndexReport, Judged, SearchResult
+from excise.results import Hit, IndexReport, Judged, SearchResult, Topic
 
-__all__ = ["IndexReport", "explanation", "results", "side_by_side"]
+__all__ = ["IndexReport", "explanation", "results", "side_by_side", "struck"]
 
 STYLES = {"kept": "", "penalised": "yellow", "protected": "green", "removed": "red"}
 BRANCHES = {
@@ -30,19 +32,25 @@ def results(result: SearchResult) -> RenderableType:
     if not result.hits:
         parts.append(Text("no documents found", style="dim"))
     if result.removed:
-        parts.append(Text("\nremoved (search without --exclude to see them again):", style="red"))
+        parts.append(Text("\nremoved (--no-excise brings them back):", style="red"))
         for one in result.removed:
             line = f"  {one.id}  {one.title}  was {one.frozen_rank}, evidence {one.evidence:.2f}"
             parts.append(Text(line, style="red"))
     return Group(*parts)
 
 
-def _headline(result: SearchResult) -> Text:
-    """The query, with the excluded words struck through."""
-    line = Text(result.query, style="bold")
-    for topic in result.topics:
+def struck(query: str, topics: Sequence[Topic]) -> Text:
+    """A query with the excluded words struck through."""
+    line = Text(query, style="bold")
+    for topic in topics:
         if topic.start is not None and topic.end is not None:
             line.stylize("strike red", topic.start, topic.end)
+    return line
+
+
+def _headline(result: SearchResult) -> Text:
+    """The query, what is ruled out, and how long it took."""
+    line = struck(result.query, result.topics)
     elsewhere = [topic.text for topic in result.topics if topic.start is None]
     if elsewhere:
         line.append("  less ", style="dim")

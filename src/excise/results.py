@@ -22,6 +22,20 @@ class Topic:
 
 
 @dataclass(frozen=True)
+class Detection:
+    """What a query excludes. ``score`` is how sure that is, from 0 to 1: the largest probability of a token."""
+
+    query: str
+    fired: bool
+    score: float
+    topics: tuple[Topic, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types for JSON."""
+        return {**asdict(self), "topics": [asdict(topic) for topic in self.topics]}
+
+
+@dataclass(frozen=True)
 class Hit:
     """One result. ``frozen_rank`` is its rank before the operator; ``evidence`` is None where nothing was excluded."""
 

@@ -72,6 +72,22 @@ class PerQuery:
         outcomes = {metric: getattr(self, name) for metric, name in _FIELDS.items()}
         return {metric: None if outcome is None else float(outcome) for metric, outcome in outcomes.items()}
 
+    @classmethod
+    def of(cls, id: str, values: Mapping[str, float | None]) -> PerQuery:
+        """From what :meth:`values` gave.
+
+        Examples
+        --------
+        >>> outcome = PerQuery("q1", True, True, None, None, ndcg=1.0, xndcg=1.0, recall=1.0)
+        >>> PerQuery.of("q1", outcome.values()) == outcome
+        True
+        """
+        found = {
+            name: bool(values[metric]) if metric in _BINARY and values[metric] is not None else values[metric]
+            for metric, name in _FIELDS.items()
+        }
+        return cls(id, **found)  # type: ignore[arg-type]
+
 
 @dataclass(frozen=True)
 class Estimate:

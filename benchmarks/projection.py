@@ -1,0 +1,66 @@
+"""What the shipped projection (384 to 128 dimensions) costs in ordinary retrieval.
+
+    python benchmarks/projection.py ../shared/data/scifact --split train
+
+Encodes the corpus once with the embedded encoder's own 384 dimensions, and ranks every query of the split with the full
+vectors and with the projected ones. Prints nDCG@10 of both, and the difference with its interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from excise.backbone import PRESETS, Backbone, plain_embedded_encoder
+from excise.documents import Corpus
+from excise.evaluation.metrics import by_query, judge
+from excise.evaluation.significance import compare
+from excise.evaluation.suites import load_suite
+from excise.maxsim import Ragged, Vectors, maxsim
+from excise.windows import best_window
+
+
+def projected(vectors: Vectors, rows: Vectors) -> Vectors:
+    shorter = vectors.astype(np.float32) @ rows.T
+    return shorter / np.linalg.norm(shorter, axis=1, keepdims=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suite")
+    parser.add_argument("--split", default="train")
+    parser.add_argument("--limit", type=int, default=None)
+    options = parser.parse_args()
+    suite = load_suite(options.suite, options.split, options.limit)
+    backbone = Backbone("minilm-384", plain_embedded_encoder(), PRESETS["minilm"])
+    rows = load_file(Path(str(files("excise") / "models" / "minilm-projection.safetensors")))["linear.weight"]
+    documents = list(Corpus([suite.corpus]))
+    encoded = backbone.encode_documents(
+        [document.full_text for document in documents],
+        lambda share: print(f"\rencoding {share:.0%}", end="", file=sys.stderr),
+    )
+    full = encoded.windows
+    short = Ragged(projected(full.vectors, rows).astype(np.float16), full.offsets)
+    runs: dict[str, dict[str, list[str]]] = {"full": {}, "projected": {}}
+    for number, query in enumerate(suite.queries, 1):
+        vectors = backbone.encode_query(query.text).vectors
+        for name, asked, store in (("full", vectors, full), ("projected", projected(vectors, rows), short)):
+            scores = best_window(maxsim(asked, store), encoded.offsets)
+            best = np.argsort(-scores, kind="stable")[:100]
+            runs[name][query.id] = [documents[i].id for i in best]
+        print(f"\rquery {number} of {len(suite.queries)}   ", end="", file=sys.stderr)
+    outcomes = {name: by_query(judge(suite, run), "ndcg@10") for name, run in runs.items()}
+    difference = compare(outcomes["projected"], outcomes["full"])
+    print(f"\n{suite.name}, {len(suite.queries)} queries, {len(documents):,} documents")
+    for name, values in outcomes.items():
+        print(f"  nDCG@10 {name:10} {np.mean(list(values.values())):.4f}")
+    print(f"  difference {difference.difference:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]")
+
+
+if __name__ == "__main__":
+    main()

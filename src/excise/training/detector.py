@@ -1,0 +1,186 @@
+"""Training the detector: token labels and one label per query, a frozen encoder, a few hundred thousand weights."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from excise.detector import Detector, DetectorConfig
+from excise.errors import InvalidInput
+from excise.training.examples import Example
+from excise.words import is_content
+
+LEARNING_RATES = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3)  # the paper's grid for adapters
+_CHECKPOINT = "checkpoint.safetensors"
+
+
+@dataclass(frozen=True)
+class TrainingArguments:
+    """How the detector is trained."""
+
+    learning_rate: float = 1e-3
+    epochs: int = 4
+    batch_tokens: int = 512
+    max_tokens: int = 256
+    positive_weight: float = 2.0
+    query_weight: float = 1.0
+    warmup: float = 0.06
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.learning_rate <= 0 or self.epochs < 1 or self.batch_tokens < 64:
+            raise InvalidInput(f"learning rate, epochs and batch size must be positive, got {self}.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Item:
+    """One tokenised query: which tokens name the topic, which can, and which count at all."""
+
+    ids: list[int]
+    labels: list[float]
+    content: list[bool]
+
+
+def train_detector(
+    examples: Sequence[Example],
+    arguments: TrainingArguments,
+    config: DetectorConfig | None = None,
+    progress: Callable[[int, int, float], None] | None = None,
+    checkpoints: Path | None = None,
+) -> Detector:
+    """Train a detector.
+
+    Parameters
+    ----------
+    examples
+        queries with the spans of their excluded topics.
+    arguments
+        learning rate, epochs, seed and the rest.
+    progress
+        called with (steps done, steps in all, loss).
+    checkpoints
+        a folder that keeps the state after each epoch; a run that is called again with it goes on from there.
+    """
+    torch.manual_seed(arguments.seed)
+    detector = Detector.untrained(config)
+    items = [_item(detector.tokenizer, example, arguments.max_tokens) for example in examples]
+    tagger = detector.tagger
+    trained = [parameter for parameter in tagger.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=arguments.learning_rate, weight_decay=0.01)
+    plan = [list(_batches(items, arguments, epoch)) for epoch in range(arguments.epochs)]
+    steps = sum(len(batches) for batches in plan)
+    start = _resume(checkpoints, detector, optimizer, arguments)
+    before = done = sum(len(batches) for batches in plan[:start])
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(before + step, steps, arguments.warmup))
+    for epoch in range(start, arguments.epochs):
+        tagger.train()
+        torch.manual_seed(arguments.seed * 1000 + epoch)
+        for batch in plan[epoch]:
+            loss = _loss(tagger, [items[i] for i in batch], arguments)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(trained, 1.0)
+            optimizer.step()
+            scheduler.step()
+            done += 1
+            if progress is not None:
+                progress(done, steps, loss.item())
+        _save(checkpoints, detector, optimizer, epoch + 1, arguments)
+    tagger.eval()
+    return detector
+
+
+def _rate(step: int, steps: int, warmup: float) -> float:
+    ramp = max(1, int(steps * warmup))
+    return (step + 1) / ramp if step < ramp else max(0.0, (steps - step) / max(1, steps - ramp))
+
+
+def _item(tokenizer: Any, example: Example, max_tokens: int) -> _Item:
+    encoded = tokenizer(example.text, truncation=True, max_length=max_tokens, return_offsets_mapping=True)
+    offsets = encoded["offset_mapping"]
+    labels = [float(any(a < end and b > start and b > a for start, end in example.spans)) for a, b in offsets]
+    return _Item(encoded["input_ids"], labels, [is_content(example.text[a:b]) for a, b in offsets])
+
+
+def _batches(items: Sequence[_Item], arguments: TrainingArguments, epoch: int) -> Iterator[list[int]]:
+    """Batches of queries of like length, about ``batch_tokens`` tokens each, in an order of the epoch's own."""
+    chooser = random.Random(arguments.seed * 1000 + epoch)
+    order = sorted(range(len(items)), key=lambda i: (len(items[i].ids) + chooser.uniform(0, 6), i))
+    batches: list[list[int]] = [[]]
+    for i in order:
+        if batches[-1] and (len(batches[-1]) + 1) * len(items[i].ids) > arguments.batch_tokens:
+            batches.append([])
+        batches[-1].append(i)
+    chooser.shuffle(batches)
+    yield from batches
+
+
+def _loss(tagger: nn.Module, batch: Sequence[_Item], arguments: TrainingArguments) -> Tensor:
+    """Token cross-entropy, and the same for the query as a whole: its strongest content token against its label."""
+    width = max(len(item.ids) for item in batch)
+
+    def padded(rows: list[list[Any]], kind: torch.dtype) -> Tensor:
+        return torch.tensor([row + [0] * (width - len(row)) for row in rows], dtype=kind)
+
+    ids = padded([item.ids for item in batch], torch.long)
+    mask = padded([[1] * len(item.ids) for item in batch], torch.long)
+    labels = padded([item.labels for item in batch], torch.float)
+    content = padded([item.content for item in batch], torch.bool)
+    logits = tagger(ids, mask)
+    weights = torch.where(labels > 0, arguments.positive_weight, 1.0) * mask
+    token_loss = nn.functional.binary_cross_entropy_with_logits(logits, labels, weights, reduction="sum")
+    strongest = torch.where(content, logits, torch.full_like(logits, -30.0)).max(dim=1).values
+    fires = (labels * content).max(dim=1).values
+    query_loss = nn.functional.binary_cross_entropy_with_logits(strongest, fires)
+    return token_loss / len(batch) / 8 + arguments.query_weight * query_loss
+
+
+def _save(
+    folder: Path | None, detector: Detector, optimizer: torch.optim.Optimizer, epoch: int, arguments: TrainingArguments
+) -> None:
+    from safetensors.torch import save_file
+
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    state = dict(detector.tagger.state())
+    for number, moments in optimizer.state_dict()["state"].items():
+        state |= {f"optimizer.{number}.{name}": torch.as_tensor(value).clone() for name, value in moments.items()}
+    temporary = folder / f"{_CHECKPOINT}.new"
+    save_file(state, temporary, metadata={"epoch": str(epoch), "arguments": str(asdict(arguments))})
+    temporary.replace(folder / _CHECKPOINT)
+
+
+def _resume(
+    folder: Path | None, detector: Detector, optimizer: torch.optim.Optimizer, arguments: TrainingArguments
+) -> int:
+    """Load a checkpoint of the same arguments, and return how many epochs it has behind it."""
+    from safetensors import safe_open
+
+    if folder is None or not (folder / _CHECKPOINT).exists():
+        return 0
+    with safe_open(folder / _CHECKPOINT, framework="pt") as stored:
+        metadata = stored.metadata()
+        if metadata["arguments"] != str(asdict(arguments)):
+            raise InvalidInput(f"{folder} holds a run with other arguments: {metadata['arguments']}.")
+        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (not a dictionary)
+    detector.tagger.load_state({name: t for name, t in tensors.items() if not name.startswith("optimizer.")})
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("optimizer."):
+            _, number, part = name.split(".", 2)
+            moments.setdefault(int(number), {})[part] = tensor
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+    return int(metadata["epoch"])
+
+
+def span_scores(detector: Detector, examples: Sequence[Example]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The detector's score for each example's query."""
+    return np.array([detection.score for detection in detector.detect([example.text for example in examples])])
