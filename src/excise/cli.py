@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from excise.operator import Excise, load
 from excise.training.commands import train
 
 ENGINES = ("local",)
+DEMO_QUERY = "home bread baking, but not rye"
 _LINES = 256  # queries read from stdin and answered at a time
 
 app = typer.Typer(
@@ -143,20 +145,22 @@ def detect(
 
 @app.command()
 def demo(
-    query: Annotated[str, typer.Argument(help="What to look for in the bundled corpus.")] = "electric cars",
-    exclude: Annotated[list[str] | None, typer.Option("--exclude", "-x", help="A topic to rule out.")] = None,
+    query: Annotated[str, typer.Argument(help="What to look for in the bundled corpus.")] = DEMO_QUERY,
+    exclude: Annotated[list[str] | None, typer.Option("--exclude", "-x", help="Name the topic yourself.")] = None,
     index: Annotated[Path, typer.Option("--index", "-i", help="Where the demo index is kept.")] = Path(".excise-demo"),
+    svg: Annotated[Path | None, typer.Option(help="Also write the picture to a file.")] = None,
 ) -> None:
-    """Index the bundled corpus and search it with and without an exclusion, side by side."""
-    topics = exclude or ["Tesla"]
+    """Index the bundled corpus and search it as the frozen index would and with excise, side by side."""
     operator = load()
     with bundled.corpus() as corpus:
         _index_with_bar(operator, [corpus], index, skip_bad=False)
-    as_typed = f"{query}, but not {' or '.join(topics)}"
-    frozen = operator.search(as_typed, exclude=())
-    excised = operator.search(as_typed, exclude=topics)
-    out.print(render.side_by_side(frozen, excised))
-    out.print(render.explanation(excised))
+    frozen, excised = operator.search(query, exclude=()), operator.search(query, exclude=exclude or None)
+    screen = Console(record=True, width=110) if svg else out
+    screen.print(render.side_by_side(frozen, excised))
+    screen.print(render.explanation(excised))
+    if svg:
+        picture = screen.export_svg(title="excise demo")
+        svg.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL))  # its fonts are on the network
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
-from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -100,17 +100,22 @@ def _bar(one: Judged, cut: float | None) -> Text:
 
 def side_by_side(frozen: SearchResult, excised: SearchResult) -> RenderableType:
     """The ranking as the frozen index gives it, and the same query with the topic excised."""
-    against = {one.id: one for one in excised.explanation.candidates} if excised.explanation else {}
-    left = Table(title=Text("frozen MaxSim", style="bold"), box=None)
-    right = Table(title=Text("excise", style="bold green"), box=None)
-    for table in (left, right):
+    judged = {one.id: one for one in excised.explanation.candidates} if excised.explanation else {}
+    table = Table(box=None, padding=(0, 1))
+    for title in ("frozen MaxSim", "excise"):
         table.add_column("#", justify="right", style="dim")
-        table.add_column("document", max_width=46, no_wrap=True)
-        table.add_column("evidence", justify="right")
-    for hit in frozen.hits:
-        one = against[hit.id]
-        left.add_row(str(hit.rank), Text(hit.title or hit.id, style=STYLES[one.status]), f"{one.evidence:.2f}")
-    for hit in excised.hits:
-        right.add_row(str(hit.rank), Text(hit.title or hit.id, style=STYLES[hit.status]), f"{hit.evidence or 0:.2f}")
+        table.add_column(title, max_width=38, no_wrap=True)
+        table.add_column("evidence", justify="right", style="dim")
+    for left, right in zip_longest(frozen.hits, excised.hits):
+        table.add_row(*_side(left, judged), *_side(right, judged))
     legend = Text("red: removed   yellow: penalised   green: protected by the guard", style="dim")
-    return Group(_headline(excised), Columns([left, right], padding=(0, 3)), legend)
+    return Group(_headline(excised), table, legend)
+
+
+def _side(hit: Hit | None, judged: Mapping[str, Judged]) -> tuple[str, Text, str]:
+    """One row of a ranking, coloured by what the rule said of it."""
+    if hit is None:
+        return "", Text(""), ""
+    one = judged.get(hit.id)
+    style = STYLES[one.status] if one else ""
+    return str(hit.rank), Text(hit.title or hit.id, style=style), f"{one.evidence:.2f}" if one else ""
