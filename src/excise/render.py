@@ -20,7 +20,7 @@ BRANCHES = {
     "relative": "the cut comes from the shortlist's own spread",
     "absolute": "too few candidates for a relative cut, so the floor is the cut",
 }
-_BAR = 32
+_BAR = 24
 _SHOWN = 20
 
 
@@ -75,9 +75,13 @@ def explanation(result: SearchResult) -> RenderableType:
     if why is None:
         return Text("\nnothing was excluded: this is the engine's ranking, unchanged.", style="dim")
     cut = "" if why.cut is None else f"cut {why.cut:.3f}, "
-    table = Table(title=f"\nevidence for: {', '.join(t.text for t in result.topics)}", title_justify="left", box=None)
-    for name, align in (("was", "right"), ("document", "left"), ("evidence", "left"), ("", "right"), ("", "left")):
-        table.add_column(name, justify=align, no_wrap=name != "document")  # type: ignore[arg-type]
+    heading = f"\nevidence for: {', '.join(topic.text for topic in result.topics)}"
+    table = Table(title=heading, title_justify="left", box=None, expand=True)
+    table.add_column("was", justify="right", width=3)
+    table.add_column("document", no_wrap=True, ratio=1)
+    table.add_column("evidence", width=_BAR)
+    table.add_column("", justify="right", width=4)
+    table.add_column("", width=15)
     ranked = sorted(why.candidates, key=lambda one: (-one.evidence, one.frozen_rank))
     for one in ranked[:_SHOWN]:
         label = one.status if not one.penalty else f"{one.status} -{one.penalty:.2f}"
@@ -101,11 +105,11 @@ def _bar(one: Judged, cut: float | None) -> Text:
 def side_by_side(frozen: SearchResult, excised: SearchResult) -> RenderableType:
     """The ranking as the frozen index gives it, and the same query with the topic excised."""
     judged = {one.id: one for one in excised.explanation.candidates} if excised.explanation else {}
-    table = Table(box=None, padding=(0, 1))
+    table = Table(box=None, expand=True)
     for title in ("frozen MaxSim", "excise"):
-        table.add_column("#", justify="right", style="dim")
-        table.add_column(title, max_width=38, no_wrap=True)
-        table.add_column("evidence", justify="right", style="dim")
+        table.add_column("#", justify="right", style="dim", width=2)
+        table.add_column(title, no_wrap=True, ratio=1)
+        table.add_column("evid.", justify="right", style="dim", width=5)
     for left, right in zip_longest(frozen.hits, excised.hits):
         table.add_row(*_side(left, judged), *_side(right, judged))
     legend = Text("red: removed   yellow: penalised   green: protected by the guard", style="dim")
