@@ -229,6 +229,20 @@ def test_a_bad_line_in_the_middle_leaves_nothing_written(minilm: Backbone, tmp_p
     assert excise.load(backbone=minilm).index(path, tmp_path / "i", skip_bad=True).skipped == 1
 
 
+def test_a_first_write_that_fails_leaves_nothing(
+    minilm: Backbone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from excise.engines import local
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(local, "write_segment", full)
+    with pytest.raises(BadIndex, match="No space left on device"):
+        excise.load(backbone=minilm).index([{"id": "a", "text": "x"}], tmp_path / "i")
+    assert not (tmp_path / "i").exists()
+
+
 @pytest.mark.parametrize("k", [0, -1, 1_000_000, 2.5, True])
 def test_a_bad_k_is_refused(demo: Excise, k: int) -> None:
     with pytest.raises(InvalidInput, match="k must be"):

@@ -92,6 +92,16 @@ class Excise:
         if total == 0:
             raise BadCorpus("the corpus holds no documents.")
         engine = self._engine_for(path)
+        try:
+            added = self._add_new(engine, corpus, total, progress)
+        except BaseException:
+            engine.remove_if_empty()
+            raise
+        engine.tidy()
+        return IndexReport(added=added, unchanged=total - added, skipped=skipped, documents=len(engine))
+
+    def _add_new(self, engine: LocalEngine, corpus: Iterable[Document], total: int, progress: Progress | None) -> int:
+        """Add what the engine does not hold yet, a segment at a time; returns how many documents that were."""
         added = 0
         batch: list[Document] = []
         for done, document in enumerate(corpus, 1):
@@ -103,8 +113,7 @@ class Excise:
                 batch = []
             if progress is not None and not batch:
                 progress(done, total)
-        engine.tidy()
-        return IndexReport(added=added, unchanged=total - added, skipped=skipped, documents=len(engine))
+        return added
 
     @property
     def detector(self) -> Detector | None:

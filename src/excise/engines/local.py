@@ -12,7 +12,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -99,6 +99,15 @@ class LocalEngine:
         if not (path / MANIFEST).is_file():
             raise BadIndex(f"{path} is not an excise index: it has no {MANIFEST}.")
         return cls(path)
+
+    def remove_if_empty(self) -> None:
+        """Take an index that holds nothing off the disk again: what a first write that failed should leave."""
+        if len(self) == 0:
+            self._sweep()
+            for name in (MANIFEST, f"{MANIFEST}.new", "write.lock"):
+                (self.folder / name).unlink(missing_ok=True)
+            with suppress(OSError):
+                self.folder.rmdir()
 
     @property
     def info(self) -> IndexInfo:
