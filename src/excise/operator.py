@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +20,7 @@ from excise.documents import Corpus, Document, read_documents
 from excise.engines.base import Engine
 from excise.engines.local import SEGMENT_DOCUMENTS, IndexInfo, LocalEngine
 from excise.errors import BadCorpus, BadIndex, InvalidInput
+from excise.inputs import check_k, named_topics, read_candidates
 from excise.maxsim import POOLINGS, Pooling, Vectors, evidence
 from excise.results import Detection, Explanation, Hit, IndexReport, Removed, SearchResult, Topic
 from excise.rule import Constants
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 Scoring = Literal["full", "masked"]
 Progress = Callable[[int, int], None]
 SHIPPED = "shipped"
-MAX_K = 1_000
-MAX_TOPICS = 20
 
 
 class Excise:
@@ -140,7 +139,7 @@ class Excise:
         """
         if self.engine is None:
             raise BadIndex("there is no index to search: call index(...), or load one with excise.load(folder).")
-        _check_k(k)
+        check_k(k)
         clock = _Clock()
         asked = self._read(query, exclude)
         clock.lap("detect")
@@ -176,8 +175,8 @@ class Excise:
             how many hits to return; all by default.
         """
         if k is not None:
-            _check_k(k)
-        documents, scores = _candidates(candidates)
+            check_k(k)
+        documents, scores = read_candidates(candidates)
         clock = _Clock()
         asked = self._read(query, exclude)
         clock.lap("detect")
@@ -351,51 +350,3 @@ def _untouched(
         for i, (document, score) in enumerate(zip(documents[:k], scores, strict=False), 1)
     ]
     return SearchResult(asked.query, asked.fired, asked.score, asked.topics, tuple(hits), (), clock.laps())
-
-
-def _check_k(k: int) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
-        raise InvalidInput(f"k must be a whole number from 1 to {MAX_K:,}, got {k!r}.")
-
-
-def named_topics(query: str, exclude: Sequence[str] | str) -> tuple[Topic, ...]:
-    """The topics that the user named, with their place in the query where it names them too."""
-    if not isinstance(query, str) or not query.strip():
-        raise InvalidInput("the query is empty.")
-    named = [exclude] if isinstance(exclude, str) else list(exclude)
-    if len(named) > MAX_TOPICS:
-        raise InvalidInput(f"{len(named)} topics are excluded; at most {MAX_TOPICS} are taken.")
-    topics = []
-    for text in dict.fromkeys(named):
-        if not isinstance(text, str) or not text.strip():
-            raise InvalidInput(f"an excluded topic must be a non-empty text, got {text!r}.")
-        if len(text.split()) > 100:
-            raise InvalidInput(f"an excluded topic has {len(text.split())} words; at most 100 are taken.")
-        text = text.strip()
-        start = query.casefold().find(text.casefold())
-        if start >= 0 and len(query.casefold()) == len(query):
-            topics.append(Topic(text, start, start + len(text), score=1.0))
-        else:
-            topics.append(Topic(text, None, None, score=1.0))
-    return tuple(topics)
-
-
-def _candidates(candidates: Iterable[Any]) -> tuple[list[Document], NDArray[np.float64] | None]:
-    """Candidates best first, and their scores where every one has one."""
-    given = list(candidates)
-    if len(given) > MAX_K:
-        raise InvalidInput(f"{len(given):,} candidates were given; at most {MAX_K:,} are taken.")
-    documents = [Document.from_record(candidate) for candidate in given]
-    if len({document.id for document in documents}) < len(documents):
-        raise InvalidInput("two candidates have the same id.")
-    scores = [candidate.get("score") if isinstance(candidate, Mapping) else None for candidate in given]
-    if any(score is None for score in scores) or not scores:
-        return documents, None
-    try:
-        values = np.array(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"a candidate's score must be a number: {error}.") from None
-    if not np.isfinite(values).all():
-        raise InvalidInput("a candidate's score must be finite.")
-    order = np.argsort(-values, kind="stable")
-    return [documents[i] for i in order], values[order]

@@ -10,7 +10,7 @@ from typing import Literal
 
 from excise.errors import BackboneError, InvalidInput
 from excise.evaluation.suites import Query
-from excise.operator import named_topics
+from excise.inputs import named_topics
 from excise.results import Topic
 
 TopicSource = Literal["oracle", "detector"]
