@@ -50,11 +50,10 @@ def located(text: str, topics: Iterable[str]) -> tuple[tuple[int, int], ...] | N
     ((9, 15), (23, 29))
     """
     spans: list[tuple[int, int]] = []
-    folded = text.casefold()
-    if len(folded) != len(text):
-        folded = text.lower() if len(text.lower()) == len(text) else text
+    same_length = len(text.casefold()) == len(text)  # else offsets would shift: case counts then
+    folded = text.casefold() if same_length else text
     for topic in topics:
-        needle = topic.casefold().strip(" \"'\u201c\u201d\u2018\u2019.,;")
+        needle = (topic.casefold() if same_length else topic).strip(" \"'\u201c\u201d\u2018\u2019.,;")
         start = folded.find(needle) if needle else -1
         if start < 0:
             return None
