@@ -1,6 +1,6 @@
 """What the shipped projection (384 to 128 dimensions) costs in ordinary retrieval.
 
-    python benchmarks/projection.py ../shared/data/scifact --split train
+    python benchmarks/projection.py ../shared/data/scifact --split train --limit 200 --sample 800
 
 Encodes the corpus once with the embedded encoder's own 384 dimensions, and ranks every query of the split with the full
 vectors and with the projected ones. Prints nDCG@10 of both, and the difference with its interval.
@@ -9,6 +9,7 @@ vectors and with the projected ones. Prints nDCG@10 of both, and the difference 
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -34,12 +35,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("suite")
     parser.add_argument("--split", default="train")
-    parser.add_argument("--limit", type=int, default=None)
+    parser.add_argument("--limit", type=int, default=None, help="only the first so many queries")
+    parser.add_argument("--sample", type=int, default=None, help="only the golds and so many other documents")
     options = parser.parse_args()
     suite = load_suite(options.suite, options.split, options.limit)
     backbone = Backbone("minilm-384", plain_embedded_encoder(), PRESETS["minilm"])
     rows = load_file(Path(str(files("excise") / "models" / "minilm-projection.safetensors")))["linear.weight"]
     documents = list(Corpus([suite.corpus]))
+    if options.sample is not None:
+        golds = {name for query in suite.queries for name in suite.qrels.get(query.id, {})}
+        others = [document for document in documents if document.id not in golds]
+        kept = golds | {document.id for document in random.Random(0).sample(others, min(options.sample, len(others)))}
+        documents = [document for document in documents if document.id in kept]
     encoded = backbone.encode_documents(
         [document.full_text for document in documents],
         lambda share: print(f"\rencoding {share:.0%}", end="", file=sys.stderr),

@@ -23,7 +23,7 @@ Backend = Literal["torch", "numpy"]
 Pooling = Literal["mean", "max", "top-m", "per-topic"]
 
 POOLINGS: tuple[Pooling, ...] = ("mean", "max", "top-m", "per-topic")
-_CHUNK_TOKENS = 65_536  # token vectors widened and multiplied at a time: bounds the memory of a search
+_CHUNK_TOKENS = 8_192  # token vectors widened and multiplied at a time: they stay in the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
