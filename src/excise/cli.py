@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from excise import __version__, bundled, render
 from excise.errors import ExciseError, InvalidInput
@@ -21,6 +19,8 @@ from excise.evaluation import commands as evaluation
 from excise.evaluation.diagnose_command import diagnose
 from excise.evaluation.report.command import report
 from excise.operator import Excise, load
+from excise.progress import bar
+from excise.results import IndexReport
 from excise.training.commands import train
 
 ENGINES = ("local",)
@@ -163,20 +163,6 @@ def demo(
         svg.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL))  # its fonts are on the network
 
 
-@contextmanager
-def _bar(title: str) -> Iterator[Progress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
-        progress.add_task(title, total=None)
-        yield progress
-
-
-def _index_with_bar(operator: Excise, corpus: list[Path], index: Path, skip_bad: bool) -> render.IndexReport:
-    with _bar("indexing") as progress:
-        task = progress.task_ids[0]
-        return operator.index(
-            corpus,
-            index,
-            skip_bad=skip_bad,
-            progress=lambda done, total: progress.update(task, completed=done, total=total),
-        )
+def _index_with_bar(operator: Excise, corpus: list[Path], index: Path, skip_bad: bool) -> IndexReport:
+    with bar() as tell:
+        return operator.index(corpus, index, skip_bad=skip_bad, progress=partial(tell, "indexing"))

@@ -10,9 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from excise.results import Hit, IndexReport, Judged, SearchResult, Topic
-
-__all__ = ["IndexReport", "explanation", "results", "side_by_side", "struck"]
+from excise.results import Hit, Judged, SearchResult, Topic
 
 STYLES = {"kept": "", "penalised": "yellow", "protected": "green", "removed": "red"}
 BRANCHES = {

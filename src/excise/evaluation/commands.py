@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from excise.evaluation.progress import bar
+from excise.progress import bar
 
 out = Console()
 _SIGNIFICANT = 0.05

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from excise.errors import InvalidInput
-from excise.evaluation.progress import bar
+from excise.progress import bar
 
 if TYPE_CHECKING:
     from excise.evaluation.diagnosis import Diagnosis

@@ -27,10 +27,10 @@ from excise.documents import Corpus, Document
 from excise.engines.local import IndexInfo, LocalEngine
 from excise.errors import InvalidInput
 from excise.evaluation.probe import Probe, probe
-from excise.evaluation.progress import Tell, silent
 from excise.evaluation.significance import bootstrap_means
 from excise.evaluation.suites import Query, Suite, SuiteError
 from excise.maxsim import Ragged, best_matches
+from excise.progress import Tell, silent
 
 BUCKETS = ((1, 3), (4, 6), (7, 10), (11, None))
 _RESAMPLES = 2_000

@@ -9,9 +9,9 @@ from pathlib import Path
 from excise.backbone import Backbone
 from excise.documents import Corpus
 from excise.engines.local import MANIFEST, LocalEngine
-from excise.evaluation.progress import Tell
 from excise.evaluation.suites import Suite, SuiteError
 from excise.operator import Excise, load
+from excise.progress import Tell
 
 _CHUNK = 1 << 20
 

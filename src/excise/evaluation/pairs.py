@@ -13,13 +13,13 @@ from excise.errors import InvalidInput
 from excise.evaluation.cases import Case, Collection, reranked_case
 from excise.evaluation.indexes import corpus_fingerprint, load_operator
 from excise.evaluation.metrics import accuracy, pair_holds
-from excise.evaluation.progress import Tell, silent
 from excise.evaluation.rankings import Ranking
 from excise.evaluation.run_folder import RunFolder, run_config
 from excise.evaluation.runner import comparisons, with_baseline
 from excise.evaluation.suites import Pair, PairSet, Query, load_pairs
 from excise.evaluation.systems import System, find_systems
 from excise.evaluation.topics import detect_topics
+from excise.progress import Tell, silent
 from excise.results import Topic
 
 Detected = dict[str, tuple[Topic, ...]]

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from excise.backbone import Backbone
 from excise.documents import Document
 from excise.errors import ExciseError
-from excise.evaluation.progress import Tell, silent
 from excise.maxsim import Ragged
+from excise.progress import Tell, silent
 
 FOLDS = 5
 FINAL = "final"

@@ -11,13 +11,13 @@ from typing import Any
 from excise.evaluation.cases import Case, suite_cases, suite_collection
 from excise.evaluation.indexes import build_index, corpus_fingerprint, load_operator
 from excise.evaluation.metrics import DEPTH, METRICS, Estimate, PerQuery, aggregate, aggregate_by, by_query, judge
-from excise.evaluation.progress import Tell, silent
 from excise.evaluation.rankings import Ranking
 from excise.evaluation.run_folder import SEED, RunFolder, run_config
 from excise.evaluation.significance import compare
 from excise.evaluation.suites import Query, Suite, load_suite
 from excise.evaluation.systems import System, find_systems
 from excise.evaluation.topics import TopicSource, detect_topics, oracle_topics
+from excise.progress import Tell, silent
 from excise.results import Topic
 
 COMPARED = ("success@10", "ndcg@10", "xndcg@10")

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from excise.detector import Detector, DetectorConfig
+from excise.progress import bar
 from excise.training.detector import LEARNING_RATES, TrainingArguments, span_scores, train_detector
 from excise.training.examples import (
     Example,
@@ -93,16 +93,12 @@ def search_rates(recipe: Recipe, sample: int = 2_500) -> dict[float, float]:
 
 
 def _train(recipe: Recipe, examples: Sequence[Example], checkpoints: Path | None, title: str) -> Detector:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, disable=not err.is_terminal) as progress:
-        task = progress.add_task(title, total=None)
+    with bar() as tell:
         return train_detector(
             examples,
             recipe.arguments,
             recipe.config,
-            lambda done, total, loss: progress.update(
-                task, completed=done, total=total, description=f"{title}, loss {loss:.3f}"
-            ),
+            lambda done, total, loss: tell(f"{title}, loss {loss:.3f}", done, total),
             checkpoints,
         )
 
