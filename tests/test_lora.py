@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from torch import nn
 from transformers import AutoModel
 
 from excise.errors import InvalidInput
-from excise.lora import inject, load_lora_state, lora_state, merge
+from excise.lora import SwitchedLora, inject, load_lora_state, lora_state, merge
 
 IDS = torch.tensor([[101, 2000, 3000, 102]])
 
@@ -77,3 +79,47 @@ def test_misfits_are_refused(encoder: nn.Module, plain_checkpoint: Path) -> None
         inject(nn.Linear(2, 2), rank=0)
     with pytest.raises(InvalidInput, match="no stack of layers"):
         inject(nn.Linear(2, 2))
+
+
+def test_switched_terms_count_only_while_they_are_on(encoder: nn.Module) -> None:
+    before, names = outputs(encoder), list(encoder.state_dict())
+    terms = SwitchedLora(encoder, rank=4)
+    with terms.active():
+        assert torch.equal(outputs(encoder), before)
+    disturb(terms)
+    with terms.active():
+        adapted = outputs(encoder)
+    assert not torch.allclose(adapted, before, atol=1e-3)
+    assert torch.equal(outputs(encoder), before)
+    assert list(encoder.state_dict()) == names
+    with pytest.raises(KeyError), terms.active():
+        raise KeyError
+    assert not terms.is_active
+
+
+def test_switched_terms_compute_what_injected_ones_do(encoder: nn.Module, plain_checkpoint: Path) -> None:
+    terms = SwitchedLora(encoder, rank=4, last_layers=1)
+    disturb(terms)
+    injected = AutoModel.from_pretrained(str(plain_checkpoint)).eval()
+    inject(injected, rank=4, last_layers=1)
+    load_lora_state(injected, terms.state())
+    with terms.active():
+        assert torch.equal(outputs(encoder), outputs(injected))
+
+
+def test_threads_switch_for_themselves(encoder: nn.Module) -> None:
+    terms = SwitchedLora(encoder, rank=4)
+    disturb(terms)
+    frozen = outputs(encoder)
+    with terms.active(), ThreadPoolExecutor(1) as pool:
+        assert torch.equal(pool.submit(outputs, encoder).result(), frozen)
+        assert not torch.equal(outputs(encoder), frozen)
+
+
+def test_terms_leave_no_trace_when_they_go(encoder: nn.Module) -> None:
+    terms = SwitchedLora(encoder, rank=4)
+    with pytest.raises(InvalidInput, match="another encoder"):
+        terms.load_state({})
+    del terms
+    gc.collect()
+    assert not any(module._forward_hooks for module in encoder.modules())

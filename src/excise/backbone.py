@@ -77,6 +77,19 @@ class EncodedDocuments:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def document(self, index: int) -> Ragged:
+        """One document's windows."""
+        first, last = self.offsets[index], self.offsets[index + 1]
+        rows = self.windows.offsets[first : last + 1]
+        return Ragged(self.windows.vectors[rows[0] : rows[-1]], rows - rows[0])
+
+    @classmethod
+    def of(cls, documents: Sequence[Ragged]) -> EncodedDocuments:
+        """From the windows of each document."""
+        windows = [document[i] for document in documents for i in range(len(document))]
+        counts = [len(document) for document in documents]
+        return cls(Ragged.of(windows), np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+
 
 class Backbone:
     """A frozen encoder with its way of cutting documents. Make one with :func:`load_backbone`."""
@@ -97,14 +110,24 @@ class Backbone:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of the weights and of everything else that decides what is stored in an index."""
-        digest = hashlib.sha256()
-        for name, tensor in self.encoder.state_dict().items():
-            digest.update(name.encode())
-            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        digest = self._weights_digest.copy()
         prompts = {key: value for key, value in self.encoder.prompts.items() if value}
         settings = [prompts, self.windowing.words, self.windowing.budget, self.preset.document_length]
         digest.update(json.dumps(settings, sort_keys=True).encode())
         return digest.hexdigest()[:16]
+
+    @property
+    def weights_fingerprint(self) -> str:
+        """A digest of the weights alone: what was trained on them fits however documents are cut."""
+        return self._weights_digest.hexdigest()[:16]
+
+    @cached_property
+    def _weights_digest(self) -> hashlib._Hash:
+        digest = hashlib.sha256()
+        for name, tensor in self.encoder.state_dict().items():
+            digest.update(name.encode())
+            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        return digest
 
     def encode_query(self, query: str) -> EncodedQuery:
         """Token vectors of a query, in single precision."""
@@ -127,12 +150,15 @@ class Backbone:
         encoded = []
         for topic, row in zip(topics, self._encode(list(topics), "query"), strict=True):
             vectors = row["token_embeddings"].float().cpu().numpy()
-            spans = self._spans(topic, len(vectors))
-            named = spans[:, 0] >= 0
-            content = [bool(topic[a:b].strip(string.punctuation + " ")) for a, b in spans] & named
-            chosen = content if content.any() else named if named.any() else row["attention_mask"].bool().cpu().numpy()
-            encoded.append(vectors[chosen])
+            encoded.append(vectors[self.content_tokens(topic, row["attention_mask"].bool().cpu().numpy())])
         return encoded
+
+    def content_tokens(self, topic: str, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which tokens of an encoded topic name something; ``mask`` says which there are at all."""
+        spans = self._spans(topic, len(mask))
+        named = (spans[:, 0] >= 0) & mask
+        content = [bool(topic[a:b].strip(string.punctuation + " ")) for a, b in spans] & named
+        return content if content.any() else named if named.any() else mask
 
     def encode_documents(
         self, texts: Sequence[str], progress: Callable[[float], None] | None = None

@@ -1,13 +1,18 @@
 """Low-rank adaptation (Hu et al., 2022) of a frozen encoder, in as few lines as it takes.
 
 Each linear map W of the chosen layers becomes W + (alpha / rank) B A, with only A and B trained. Before training starts
-B is zero, so the adapted encoder is the frozen one.
+B is zero, so the adapted encoder is the frozen one. The terms either go into the encoder (:func:`inject`) or stay
+beside it and are switched on for a while (:class:`SwitchedLora`).
 """
 
 from __future__ import annotations
 
 import math
+import threading
+import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +29,7 @@ class LoraLinear(nn.Module):
         self.scale = alpha / rank
         self.down = nn.Parameter(torch.empty(rank, base.in_features))
         self.up = nn.Parameter(torch.zeros(base.out_features, rank))
-        nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
+        _fresh(self.down)
 
     def forward(self, inputs: Tensor) -> Tensor:
         adapted: Tensor = self.base(inputs) + (inputs @ self.down.T) @ self.up.T * self.scale
@@ -37,10 +42,67 @@ class LoraLinear(nn.Module):
         return self.base
 
 
+class SwitchedLora(nn.Module):
+    """Low-rank terms beside an encoder: one set of weights computes frozen and adapted vectors.
+
+    The terms count only inside ``with terms.active():`` and only in the thread that says so. The encoder's modules,
+    weights and names stay what they were, and so does, bit for bit, what it computes while the terms are off.
+    """
+
+    def __init__(self, encoder: nn.Module, rank: int = 8, alpha: float = 16.0, last_layers: int = 6) -> None:
+        super().__init__()
+        _check_rank(rank)
+        encoder.requires_grad_(False)
+        places = {id(module): name for name, module in encoder.named_modules()}
+        maps = [child for layer in _layers(encoder)[-last_layers:] for _, _, child in _linears(layer)]
+        self.names = [places[id(linear)] for linear in maps]
+        self.scale = alpha / rank
+        self.down = nn.ParameterList(_fresh(torch.empty(rank, linear.in_features)) for linear in maps)
+        self.up = nn.ParameterList(torch.zeros(linear.out_features, rank) for linear in maps)
+        self._switch = threading.local()
+        handles = [linear.register_forward_hook(_hook(weakref.ref(self), i)) for i, linear in enumerate(maps)]
+        weakref.finalize(self, _unhook, handles)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the terms count in this thread."""
+        return bool(getattr(self._switch, "on", False))
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Let the terms count in this thread until the block ends."""
+        before = self.is_active
+        self._switch.on = True
+        try:
+            yield
+        finally:
+            self._switch.on = before
+
+    def term(self, number: int, inputs: Tensor) -> Tensor:
+        """What the numbered map's term adds to its output."""
+        added: Tensor = (inputs @ self.down[number].T) @ self.up[number].T * self.scale
+        return added
+
+    def state(self) -> dict[str, Tensor]:
+        """The trained terms by name, as :func:`lora_state` names them."""
+        return {
+            f"{name}.{part}": getattr(self, part)[i].detach().clone().contiguous()
+            for i, name in enumerate(self.names)
+            for part in ("down", "up")
+        }
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Put trained terms in; they must have been made for the same maps and rank."""
+        _check_fit(self.state(), state)
+        with torch.no_grad():
+            for i, name in enumerate(self.names):
+                self.down[i].copy_(state[f"{name}.down"])
+                self.up[i].copy_(state[f"{name}.up"])
+
+
 def inject(encoder: nn.Module, rank: int = 8, alpha: float = 16.0, last_layers: int = 6) -> None:
     """Freeze an encoder, and put trainable low-rank terms into every linear map of its last layers."""
-    if rank < 1:
-        raise InvalidInput(f"the rank must be at least 1, got {rank}.")
+    _check_rank(rank)
     encoder.requires_grad_(False)
     for layer in _layers(encoder)[-last_layers:]:
         for parent, name, child in list(_linears(layer)):
@@ -67,10 +129,35 @@ def lora_state(encoder: nn.Module) -> dict[str, Tensor]:
 
 def load_lora_state(encoder: nn.Module, state: dict[str, Tensor]) -> None:
     """Put trained terms into an encoder that :func:`inject` prepared with the same rank and layers."""
-    own = lora_state(encoder)
+    _check_fit(lora_state(encoder), state)
+    encoder.load_state_dict(state, strict=False)
+
+
+def _check_rank(rank: int) -> None:
+    if rank < 1:
+        raise InvalidInput(f"the rank must be at least 1, got {rank}.")
+
+
+def _check_fit(own: dict[str, Tensor], state: dict[str, Tensor]) -> None:
     if own.keys() != state.keys() or any(own[name].shape != state[name].shape for name in own):
         raise InvalidInput("these low-rank weights were trained on another encoder, or with another rank.")
-    encoder.load_state_dict(state, strict=False)
+
+
+def _fresh(down: Tensor) -> Tensor:
+    return nn.init.kaiming_uniform_(down, a=math.sqrt(5))
+
+
+def _hook(owner: weakref.ref[SwitchedLora], number: int) -> Any:
+    def add(_: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
+        terms = owner()
+        return None if terms is None or not terms.is_active else output + terms.term(number, inputs[0])
+
+    return add
+
+
+def _unhook(handles: list[Any]) -> None:
+    for handle in handles:
+        handle.remove()
 
 
 def _layers(encoder: nn.Module) -> nn.ModuleList:
