@@ -123,3 +123,14 @@ def test_terms_leave_no_trace_when_they_go(encoder: nn.Module) -> None:
     del terms
     gc.collect()
     assert not any(module._forward_hooks for module in encoder.modules())
+
+
+def test_folding_makes_the_terms_part_of_the_weights(encoder: nn.Module) -> None:
+    terms = SwitchedLora(encoder, rank=4)
+    disturb(terms)
+    with terms.active():
+        adapted = outputs(encoder)
+    terms.fold(encoder)
+    assert torch.allclose(outputs(encoder), adapted, atol=1e-5)
+    with terms.active():
+        assert torch.allclose(outputs(encoder), adapted, atol=1e-5)

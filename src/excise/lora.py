@@ -83,6 +83,14 @@ class SwitchedLora(nn.Module):
         added: Tensor = (inputs @ self.down[number].T) @ self.up[number].T * self.scale
         return added
 
+    def fold(self, encoder: nn.Module) -> None:
+        """Add the terms to the weights of the encoder that they were made for, for good, and start again from none."""
+        with torch.no_grad():
+            for i, name in enumerate(self.names):
+                weight = encoder.get_submodule(name).weight
+                weight += self.up[i] @ self.down[i] * self.scale
+                self.up[i].zero_()
+
     def state(self) -> dict[str, Tensor]:
         """The trained terms by name, as :func:`lora_state` names them."""
         return {

@@ -7,6 +7,21 @@ from typing import Annotated
 
 import typer
 
+Out = Annotated[Path, typer.Option("--out", help="The folder that is written to.")]
+Backbone = Annotated[str, typer.Option(help="Preset name, hub id, or folder of the encoder.")]
+Triples = Annotated[
+    list[str] | None, typer.Option("--triples", help="A suite's folder (its train split) or a file; repeat it.")
+]
+Data = Annotated[Path | None, typer.Option(help="Folder of evaluation suites: nothing of theirs is learned from.")]
+Epochs = Annotated[int, typer.Option(help="Passes over the triples.")]
+Rate = Annotated[float, typer.Option(help="0 chooses one from the grid on held-out triples.")]
+PerQuery = Annotated[int, typer.Option(help="Triples of one query, at most.")]
+Searched = Annotated[int, typer.Option(help="Triples that the search for a rate trains on.")]
+Batch = Annotated[int, typer.Option(help="Triples in a batch.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Limit = Annotated[int | None, typer.Option(help="Use only so many triples, to try it out.")]
+Threads = Annotated[int, typer.Option(help="Threads that torch may use.")]
+
 train = typer.Typer(no_args_is_help=True, help="Rebuild the weights that ship with excise.")
 
 
@@ -48,3 +63,63 @@ def projection(
     from excise.training.projection import train_projection
 
     typer.echo(f"wrote {train_projection(out, dimensions)}")
+
+
+@train.command()
+def adapter(
+    out: Out,
+    backbone: Backbone = "minilm",
+    triples: Triples = None,
+    data: Data = None,
+    epochs: Epochs = 3,
+    learning_rate: Rate = 0.0,
+    per_query: PerQuery = 2,
+    searched: Searched = 240,
+    batch: Batch = 12,
+    seed: Seed = 0,
+    limit: Limit = None,
+    threads: Threads = 2,
+) -> None:
+    """Train the exclusion adapter on the bundled triples and others. An interrupted run goes on at its last epoch."""
+    import torch
+
+    from excise.training.adapter import make_adapter
+    from excise.training.loop import ADAPTER_RATES, Arguments
+    from excise.training.protocol import Recipe
+
+    torch.set_num_threads(threads)
+    arguments = Arguments(learning_rate or ADAPTER_RATES[0], epochs, batch, seed)
+    sources, choose = tuple(triples or ()), not learning_rate
+    make_adapter(Recipe(backbone, sources, data, per_query, searched, arguments, choose, 0, limit), out)
+    typer.echo(f"wrote {out}")
+
+
+@train.command()
+def control(
+    kind: Annotated[str, typer.Option(help="lora, full or query.")],
+    out: Out,
+    backbone: Backbone = "minilm",
+    triples: Triples = None,
+    data: Data = None,
+    replay: Annotated[bool, typer.Option("--replay", help="Mix ordinary retrieval pairs in.")] = False,
+    epochs: Epochs = 3,
+    learning_rate: Rate = 0.0,
+    per_query: PerQuery = 2,
+    searched: Searched = 240,
+    batch: Batch = 12,
+    seed: Seed = 0,
+    limit: Limit = None,
+    threads: Threads = 2,
+) -> None:
+    """Fine-tune a control on the adapter's triples: a checkpoint for --backbone, or a query-side adapter."""
+    import torch
+
+    from excise.training.controls import REPLAYED, make_control
+    from excise.training.loop import ADAPTER_RATES, Arguments
+    from excise.training.protocol import Recipe
+
+    torch.set_num_threads(threads)
+    arguments = Arguments(learning_rate or ADAPTER_RATES[0], epochs, batch, seed)
+    sources, choose, pairs = tuple(triples or ()), not learning_rate, REPLAYED if replay else 0
+    make_control(Recipe(backbone, sources, data, per_query, searched, arguments, choose, pairs, limit), kind, out)
+    typer.echo(f"wrote {out}")
