@@ -22,6 +22,7 @@ from excise.operator import Excise, load
 from excise.progress import bar
 from excise.results import IndexReport
 from excise.training.commands import train
+from excise.xbench.commands import xbench
 
 ENGINES = ("local",)
 DEMO_QUERY = "home bread baking, but not rye"
@@ -35,6 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(train, name="train")
+app.add_typer(xbench, name="xbench")
 app.command("eval")(evaluation.evaluate)
 app.command("eval-pairs")(evaluation.evaluate_pairs)
 app.command()(report)

@@ -7,6 +7,7 @@ request counts as unusable.
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from excise.xbench.requests import Request
 from excise.xbench.storage import XBenchError, json_line
 
 ANSWER_LIMIT = 20_000  # characters of an answer that are kept
+_STAGE = re.compile(r"[a-z0-9_]{1,40}")  # what a stage is called: it becomes the name of a file
 _T = TypeVar("_T")
 
 
@@ -65,6 +67,11 @@ class Answers:
                     out.write(line)
             except OSError as error:
                 raise XBenchError(f"could not write {path}: {error.strerror or error}.") from error
+
+    def holds(self, custom_id: str) -> bool:
+        """Whether the request that a batch file calls so was answered."""
+        stage, _, key = custom_id.rpartition("-")
+        return bool(_STAGE.fullmatch(stage)) and key in self._stage(stage)
 
     def tokens(self) -> tuple[int, int]:
         """Tokens read and written by all stored answers."""

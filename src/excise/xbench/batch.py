@@ -7,7 +7,7 @@ returns, ``{"custom_id", "response": {"status_code", "body"}, "error"}``, or ``{
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +20,25 @@ FILE_REQUESTS = 50_000  # what a batch service takes in one file
 
 
 @dataclass
-class BatchRead:
-    """What a file of answers held: taken, failed at the provider, of unknown requests, and lines that say nothing."""
+class BatchFile:
+    """The answers in files, by the name of their request; what failed at the provider; lines that say nothing."""
 
-    taken: int = 0
-    failed: int = 0
-    unknown: int = 0
+    answers: dict[str, Answer] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
     unreadable: int = 0
+    taken: int = 0
 
-    def __add__(self, other: BatchRead) -> BatchRead:
-        return BatchRead(
-            self.taken + other.taken,
-            self.failed + other.failed,
-            self.unknown + other.unknown,
-            self.unreadable + other.unreadable,
-        )
+    def give(self, pending: Mapping[str, Request], answers: Answers) -> int:
+        """Store the answers to pending requests; returns how many there were."""
+        found = [request for request in pending.values() if request.custom_id in self.answers]
+        for request in found:
+            answers.add(request, self.answers[request.custom_id])
+        self.taken += len(found)
+        return len(found)
+
+    def unknown(self, answers: Answers) -> int:
+        """How many answers belong to no request of the run."""
+        return sum(not answers.holds(custom_id) for custom_id in self.answers)
 
 
 def write_requests(path: Path, requests: Sequence[Request], most: int = FILE_REQUESTS) -> list[Path]:
@@ -53,42 +57,28 @@ def write_requests(path: Path, requests: Sequence[Request], most: int = FILE_REQ
     return paths
 
 
-def read_answers(path: Path, pending: Mapping[str, Request], answers: Answers) -> BatchRead:
-    """Store the answers in a file.
-
-    Parameters
-    ----------
-    path
-        a file of answers. A line that cannot be read is counted and passed over: a download may be cut off.
-    pending
-        the requests that may be answered, by key. Answers to others are counted as unknown.
-    answers
-        where they are stored.
-    """
-    if not path.is_file():
-        raise XBenchError(f"{path}: no such file.")
-    by_custom_id = {request.custom_id: request for request in pending.values()}
-    read = BatchRead()
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                if len(line) > LINE_LIMIT:
-                    raise XBenchError("too long")
-                content = parsed_object(line, f"{path}, line {number}")
-            except XBenchError:
-                read.unreadable += 1
-                continue
-            request = by_custom_id.get(str(content.get("custom_id")))
-            if request is None:
-                read.unknown += 1
-            elif (answer := _answer(content)) is None:
-                read.failed += 1
-            else:
-                answers.add(request, answer)
-                read.taken += 1
-    return read
+def read_answers(paths: Sequence[Path]) -> BatchFile:
+    """Read files of answers. A line that cannot be read is counted and passed over: a download may be cut off."""
+    file = BatchFile()
+    for path in paths:
+        if not path.is_file():
+            raise XBenchError(f"{path}: no such file.")
+        with path.open("rb") as lines:
+            for line in filter(bytes.strip, lines):
+                try:
+                    if len(line) > LINE_LIMIT:
+                        raise XBenchError(f"{path}: a line is too long.")
+                    content = parsed_object(line, str(path))
+                    custom_id = content["custom_id"]
+                except (XBenchError, KeyError):
+                    file.unreadable += 1
+                    continue
+                answer = _answer(content)
+                if answer is None or not isinstance(custom_id, str):
+                    file.failed.add(str(custom_id))
+                else:
+                    file.answers[custom_id] = answer
+    return file
 
 
 def _answer(line: Mapping[str, Any]) -> Answer | None:

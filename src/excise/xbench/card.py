@@ -26,7 +26,7 @@ def data_card(
         version=__version__,
         composition=_composition(records),
         corpus=_last(mining["corpus"]),
-        band=f"{mining['band']['edges'][0]:.3f} to {mining['band']['edges'][1]:.3f}",
+        band=f"{config['mined']['edges'][0]:.3f} to {config['mined']['edges'][1]:.3f}",
         seed=mining["seed"],
         writer=config.get("writer", {}).get("model", "unknown"),
         judge=config.get("judge", {}).get("model", "unknown"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -57,7 +57,7 @@ def _legend() -> str:
     return "".join(parts)
 
 
-def funnel_page(funnel: Mapping[str, Any], lines: list[Mapping[str, Any]]) -> str:
+def funnel_page(funnel: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> str:
     """The report on a run: the picture, the numbers, and every record that was dropped with its reasons.
 
     Parameters

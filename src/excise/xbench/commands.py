@@ -1,0 +1,332 @@
+"""``excise xbench``: mine, write, judge, gate, audit, build. Heavy imports wait until a command runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from excise.progress import bar
+
+if TYPE_CHECKING:
+    from excise.xbench.conversation import Channel
+
+xbench = typer.Typer(no_args_is_help=True, help="Build an exclusion benchmark from any corpus.")
+out = Console()
+
+RunFolder = Annotated[Path, typer.Argument(help="The run folder that 'mine' made.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Split = Annotated[str, typer.Option(help="The split of the suite.")]
+ModelName = Annotated[str | None, typer.Option("--model", help="The model; by default the one of the call before.")]
+Url = Annotated[str | None, typer.Option("--endpoint", help="Base address of an OpenAI-compatible endpoint.")]
+BatchOut = Annotated[Path | None, typer.Option("--batch-out", help="Write the requests that can be asked now.")]
+BatchIn = Annotated[list[Path] | None, typer.Option("--batch-in", help="Read answers to such requests; repeat it.")]
+KeyVariable = Annotated[str, typer.Option("--key-env", help="The environment variable that holds the key.")]
+PerMinute = Annotated[float, typer.Option(help="Requests a minute at most; 0 sets no limit.")]
+Concurrency = Annotated[int, typer.Option(help="Requests at a time.")]
+Timeout = Annotated[float, typer.Option(help="Seconds that an answer may take.")]
+Retries = Annotated[int, typer.Option(help="Tries after 429, a server's error or a time-out.")]
+PriceIn = Annotated[float, typer.Option(help="Price of a million tokens read.")]
+PriceOut = Annotated[float, typer.Option(help="Price of a million tokens written.")]
+MaxCost = Annotated[float, typer.Option(help="Stop when so much was spent; 0 sets no limit.")]
+Temperature = Annotated[float | None, typer.Option(help="Temperature of the answers.")]
+MaxTokens = Annotated[int | None, typer.Option(help="Length of an answer at most.")]
+JsonMode = Annotated[bool | None, typer.Option("--json-mode/--no-json-mode", help="Ask the endpoint for JSON.")]
+DocumentWords = Annotated[int | None, typer.Option(help="How much of a document the model is shown.")]
+Edges = tuple[float, float]
+
+
+@xbench.command()
+def mine(
+    corpus: Annotated[Path, typer.Argument(help="JSON lines, CSV, TSV, a BEIR folder, or a folder of texts.")],
+    run: Annotated[Path, typer.Option("--out", help="The run folder.")],
+    index: Annotated[
+        Path | None, typer.Option("--index", "-i", help="An index of the corpus; else one is built.")
+    ] = None,
+    backbone: Annotated[str | None, typer.Option(help="The encoder of an index that is built.")] = None,
+    band: Annotated[Edges | None, typer.Option(help="Cosine similarities between which a negative lies.")] = None,
+    quantiles: Annotated[
+        Edges | None, typer.Option(help="The band as quantiles of the corpus's similarities [default: 0.99 0.9999].")
+    ] = None,
+    loosen: Annotated[float, typer.Option(help="Lower the band's floor by so much, for mixed corpora.")] = 0.0,
+    anchors: Annotated[int | None, typer.Option(help="How many anchors; by default every document.")] = None,
+    negatives: Annotated[int, typer.Option(help="Negatives an anchor, 1 or 2.")] = 2,
+    min_words: Annotated[int, typer.Option(help="Shorter documents are passed over.")] = 20,
+    seed: Seed = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Mine again; answers are kept.")] = False,
+    json_: Json = False,
+) -> None:
+    """Mine confusable documents: for each anchor up to two negatives in a band of similarity."""
+    from excise.errors import InvalidInput
+    from excise.xbench.mining import Band
+    from excise.xbench.steps import MiningSettings, mine_run
+
+    if band and quantiles:
+        raise InvalidInput("--band and --quantiles contradict each other.")
+    low, high = band or quantiles or (Band.low, Band.high)
+    width = Band(low, high, absolute=band is not None, loosen=loosen)
+    settings = MiningSettings(corpus, index, backbone, width, anchors, negatives, min_words, seed)
+    with bar() as tell:
+        said = mine_run(run, settings, overwrite, tell)
+    if _json(said, json_):
+        return
+    low, high = said["edges"]
+    _line(f"{said['pairs']:,} anchors, {said['two']:,} of them with two negatives, in {said['documents']:,} documents")
+    _line(f"  band of similarity {low:.3f} to {high:.3f}; next: excise xbench write {run}", "dim")
+
+
+@xbench.command()
+def write(
+    run: RunFolder,
+    model: ModelName = None,
+    endpoint: Url = None,
+    batch_out: BatchOut = None,
+    batch_in: BatchIn = None,
+    verify_model: Annotated[str | None, typer.Option(help="Who re-reads each query; by default the writer.")] = None,
+    lengths: Annotated[str | None, typer.Option(help="short,long or one of them.")] = None,
+    tiers: Annotated[str | None, typer.Option(help="T1,T2,T3 or some of them.")] = None,
+    disjunctive: Annotated[float | None, typer.Option(help="Share of T3 that denies both topics openly.")] = None,
+    document_words: DocumentWords = None,
+    temperature: Temperature = None,
+    max_tokens: MaxTokens = None,
+    json_mode: JsonMode = None,
+    key_env: KeyVariable = "OPENAI_API_KEY",
+    per_minute: PerMinute = 0.0,
+    concurrency: Concurrency = 4,
+    timeout: Timeout = 120.0,
+    retries: Retries = 5,
+    price_in: PriceIn = 0.0,
+    price_out: PriceOut = 0.0,
+    max_cost: MaxCost = 0.0,
+    json_: Json = False,
+) -> None:
+    """Have a model write the queries: Stage A, Stage B, verify and repair. Goes on where it stopped."""
+    from excise.xbench.steps import write_run
+
+    asked = (key_env, per_minute, concurrency, timeout, retries, 1.0, price_in, price_out, max_cost)
+    given = {
+        "model": model,
+        "verify_model": verify_model,
+        "lengths": _listed(lengths),
+        "tiers": _listed(tiers),
+        "disjunctive": disjunctive,
+        "document_words": document_words,
+        "temperature": temperature,
+        "max_tokens": max_tokens,
+        "json_mode": json_mode,
+    }
+    with bar() as tell:
+        said = write_run(run, given, _channel(endpoint, asked, batch_in, batch_out), tell)
+    if _json(said, json_):
+        return
+    tiers_said = ", ".join(f"{number:,} {tier}" for tier, number in said["by_tier"].items())
+    _line(f"{said['records']:,} records ({tiers_said})")
+    for reason, counts in said["dropped"].items():
+        _line(f"  dropped, {reason}: {', '.join(f'{number:,} {tier}' for tier, number in counts.items())}", "dim")
+    _exchange(said, "judge", run)
+
+
+@xbench.command()
+def judge(
+    run: RunFolder,
+    model: ModelName = None,
+    endpoint: Url = None,
+    batch_out: BatchOut = None,
+    batch_in: BatchIn = None,
+    name: Annotated[str | None, typer.Option(help="Keep the verdicts of a further judge apart, for the audit.")] = None,
+    allow_writer: Annotated[bool, typer.Option("--allow-writer", help="Let the writer judge itself.")] = False,
+    document_words: DocumentWords = None,
+    temperature: Temperature = None,
+    max_tokens: MaxTokens = None,
+    json_mode: JsonMode = None,
+    key_env: KeyVariable = "OPENAI_API_KEY",
+    per_minute: PerMinute = 0.0,
+    concurrency: Concurrency = 4,
+    timeout: Timeout = 120.0,
+    retries: Retries = 5,
+    price_in: PriceIn = 0.0,
+    price_out: PriceOut = 0.0,
+    max_cost: MaxCost = 0.0,
+    json_: Json = False,
+) -> None:
+    """Have another model judge the labels: on the documents, and on the query alone."""
+    from excise.xbench.steps import judge_run
+
+    asked = (key_env, per_minute, concurrency, timeout, retries, 1.0, price_in, price_out, max_cost)
+    given = {
+        "model": model,
+        "document_words": document_words,
+        "temperature": temperature,
+        "max_tokens": max_tokens,
+        "json_mode": json_mode,
+    }
+    with bar() as tell:
+        channel = _channel(endpoint, asked, batch_in, batch_out)
+        said = judge_run(run, given, channel, name, allow_writer, tell)
+    if _json(said, json_):
+        return
+    _line(f"{said['judged']:,} of {said['records']:,} records have their verdicts")
+    _exchange(said, "gate", run)
+
+
+@xbench.command()
+def gate(
+    run: RunFolder,
+    suite: Annotated[Path, typer.Option("--out", help="The folder of the suite.")],
+    split: Split = "test",
+    reference: Annotated[
+        list[Path] | None, typer.Option(help="A file that nothing may be leaked from; repeat it.")
+    ] = None,
+    leaked: Annotated[float, typer.Option(help="Jaccard similarity from which a text was leaked.")] = 0.9,
+    depth: Annotated[int, typer.Option(help="How far down the query may find the gold.")] = 100,
+    bm25_share: Annotated[float, typer.Option(help="Share of the gold's BM25 score on X a negative needs.")] = 0.5,
+    maxsim_share: Annotated[float, typer.Option(help="Share of the gold's MaxSim score on X it needs.")] = 0.8,
+    boolean: Annotated[list[Path] | None, typer.Option(help="Join Boolean pairs; repeat it.")] = None,
+    no_harm: Annotated[list[str] | None, typer.Option(help="Join ordinary queries, FOLDER:SPLIT; repeat it.")] = None,
+    json_: Json = False,
+) -> None:
+    """Put every record through nine gates and write the suite of those that pass, and the funnel."""
+    from excise.xbench.build import no_harm_place
+    from excise.xbench.gating import GateSettings
+    from excise.xbench.steps import gate_run
+    from excise.xbench.suite_writer import Controls
+
+    settings = GateSettings(depth, bm25_share, maxsim_share, leaked=leaked, references=tuple(reference or ()))
+    controls = Controls(tuple(boolean or ()), tuple(no_harm_place(text) for text in no_harm or ()))
+    with bar() as tell:
+        said = gate_run(run, suite, settings, split, controls, tell)
+    if not _json(said, json_):
+        out.print(_funnel(said))
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in said["queries"].items())
+        _line(f"wrote {suite} ({kinds}); the funnel is in {run / 'report.html'}", "dim")
+
+
+@xbench.command()
+def audit(
+    suite: Annotated[str, typer.Argument(help="A suite's folder, or 'own' for the built-in one.")],
+    split: Split = "test",
+    second_judge: Annotated[Path | None, typer.Option(help="Verdicts of another judge (judge --name).")] = None,
+    train: Annotated[list[Path] | None, typer.Option(help="A training file, for overlap; repeat it.")] = None,
+    annotations: Annotated[
+        tuple[Path, Path] | None, typer.Option(help="Two annotators' filled-in sheets, for Cohen's kappa.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="Write audit.json, sheet.csv (for annotators) and gallery.html here.")
+    ] = None,
+    sheet: Annotated[int, typer.Option(help="Rows of the annotators' sheet.")] = 150,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Check a finished suite: cues, documents, a second judge, overlap with training data, annotators."""
+    from excise.xbench.audit import audit_suite
+    from excise.xbench.build import write_audit
+
+    checks: dict[str, Any] = {"second_judge": second_judge, "train": train or [], "annotations": annotations}
+    said = (
+        audit_suite(suite, split, **checks).to_dict()
+        if folder is None
+        else write_audit(suite, split, folder, sheet, seed, **checks)
+    )
+    if not _json(said, json_):
+        _show_audit(said)
+        if folder is not None:
+            _line(f"wrote {folder}", "dim")
+
+
+@xbench.command()
+def build(
+    corpus: Annotated[Path, typer.Argument(help="JSON lines, CSV, TSV, a BEIR folder, or a folder of texts.")],
+    config: Annotated[Path, typer.Option("--config", help="A TOML file; see examples/xbench.toml.")],
+    json_: Json = False,
+) -> None:
+    """Run everything: mine, write, judge, gate, audit. Call it again to go on where it stopped."""
+    from excise.xbench.build import BuildConfig
+    from excise.xbench.build import build as run_all
+
+    with bar() as tell:
+        said = run_all(corpus, BuildConfig(config), tell)
+    if _json(said, json_):
+        return
+    if "gate" in said:
+        out.print(_funnel(said["gate"]))
+    _line(said["state"])
+
+
+def _channel(url: str | None, asked: tuple[Any, ...], batch_in: list[Path] | None, batch_out: Path | None) -> Channel:
+    from excise.xbench.conversation import Channel
+    from excise.xbench.endpoint import Endpoint
+
+    return Channel(None if url is None else Endpoint(url, *asked), tuple(batch_in or ()), batch_out)
+
+
+def _listed(text: str | None) -> list[str] | None:
+    return None if text is None else [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _json(said: Mapping[str, Any], wanted: bool) -> bool:
+    if wanted:
+        typer.echo(json.dumps(said, ensure_ascii=False))
+    return wanted
+
+
+def _line(text: str, style: str | None = None) -> None:
+    out.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+def _exchange(said: Mapping[str, Any], after: str, run: Path) -> None:
+    """What was asked, what came back, and what is to be done next."""
+    if said["batch_in"]:
+        _line("  answers: " + ", ".join(f"{number:,} {kind}" for kind, number in said["batch_in"].items()), "dim")
+    usage = said["endpoint"]
+    if usage:
+        cost = f", cost {usage['cost']:.4f}" if usage["cost"] else ""
+        _line(
+            f"  {usage['answered']:,} answers, {usage['retries']:,} retries, {usage['refused']:,} refused{cost}", "dim"
+        )
+    if said["malformed"]:
+        bad, lost = sum(said["malformed"].values()), sum(said["unusable"].values())
+        _line(f"  {bad:,} malformed answers; {lost:,} requests given up after the second", "dim")
+    _line(f"  {said['tokens_in']:,} tokens read and {said['tokens_out']:,} written so far", "dim")
+    if said["batch_out"]:
+        _line(f"wrote {said['pending']:,} requests to {', '.join(said['batch_out'])}; read answers with --batch-in")
+    elif said["pending"]:
+        stages = ", ".join(f"{number:,} {stage}" for stage, number in said["pending_by_stage"].items())
+        _line(f"{said['pending']:,} requests wait ({stages}): use --endpoint or --batch-out")
+    else:
+        _line(f"done; next: excise xbench {after} {run}")
+
+
+def _funnel(said: Mapping[str, Any]) -> Table:
+    table = Table("gate", "reason code", "T1", "T2", "T3", box=None, title="records left after each gate")
+    table.add_row("written", "", *(f"{number:,}" for number in said["written"].values()))
+    for gate_ in said["gates"]:
+        table.add_row(gate_["name"], gate_["code"], *(f"{number:,}" for number in gate_["left"].values()))
+    return table
+
+
+def _show_audit(said: Mapping[str, Any]) -> None:
+    table = Table(
+        "check", "all", "T1", "T2", "T3", box=None, title=f"{said['suite']} {said['split']}: share that passes"
+    )
+    rows = {"cues fit the tier": said["cue_test"], "has a strict cue": said["strict_cue"], **said["document_side"]}
+    if "second_judge" in said:
+        rows[f"second judge ({said['second_judge']['judge']})"] = said["second_judge"]["agreement"]
+    for name, shares in rows.items():
+        cells = [shares.get(tier, {}) for tier in ("all", "T1", "T2", "T3")]
+        table.add_row(name, *(f"{c['share']:.1%} of {c['queries']:,}" if c else "" for c in cells))
+    out.print(table)
+    for overlap in said.get("overlap", []):
+        _line(f"overlap with {overlap['file']}: {overlap['queries']:,} queries, {overlap['documents']:,} documents")
+    if "annotators" in said:
+        found = said["annotators"]
+        _line(
+            f"annotators: kappa {found['kappa']:.2f}, agreement {found['agreement']:.1%}, {found['queries']:,} queries"
+        )
+    for finding in said["findings"]:
+        _line(f"  {finding['check']}: {finding['query']} ({finding['tier']}): {finding['detail']}", "dim")
