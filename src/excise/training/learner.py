@@ -104,6 +104,7 @@ class Learner:
         """Texts of like length together, since padding is paid for; dropout is off."""
         encoder: Any = self.backbone.encoder
         prompt = encoder.prompts.get(task) or None
+        most = min(most, getattr(encoder[0], f"{task}_length"))
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         vectors: list[Tensor] = [torch.empty(0)] * len(texts)
         masks: list[Tensor] = [torch.empty(0)] * len(texts)
