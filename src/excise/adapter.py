@@ -141,7 +141,7 @@ class Adapter:
             return self.backbone.encode_documents(texts, progress)
 
     def reembed(
-        self, documents: Sequence[Document], cache: EmbeddingCache | None = None, index: str = ""
+        self, documents: Sequence[Document], cache: EmbeddingCache | None = None, index_id: str = ""
     ) -> EncodedDocuments:
         """Adapted vectors of a shortlist; only what the cache does not hold is encoded.
 
@@ -151,12 +151,12 @@ class Adapter:
             the candidates, in the order of the shortlist.
         cache
             where vectors are looked for and left; without one everything is encoded.
-        index
+        index_id
             what tells the index and its state from others; entries of another one are dropped.
         """
         if cache is None:
             return self.encode_documents([document.full_text for document in documents])
-        keys = [CacheKey.of(document, index, self.fingerprint) for document in documents]
+        keys = [CacheKey.of(document, index_id, self.fingerprint) for document in documents]
         found = {key: cache.get(key) for key in keys}
         missing = {key: document for key, document in zip(keys, documents, strict=True) if found[key] is None}
         if missing:
