@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from excise.detector import Detector, DetectorConfig
+from excise.detector import Detector, DetectorConfig, TokenTagger
 from excise.errors import InvalidInput
 from excise.training.examples import Example
 from excise.words import is_content
@@ -23,7 +24,17 @@ _CHECKPOINT = "checkpoint.safetensors"
 
 @dataclass(frozen=True)
 class TrainingArguments:
-    """How the detector is trained."""
+    """How the detector is trained.
+
+    Parameters
+    ----------
+    typo_rate
+        share of the queries that get a typing error, another set in each epoch.
+    mask_rate
+        share of the content tokens that are hidden, so that no single word decides.
+    averaging
+        the trained weights are an exponential average over the steps, with this decay; 0 takes the last ones.
+    """
 
     learning_rate: float = 1e-3
     epochs: int = 4
@@ -32,6 +43,9 @@ class TrainingArguments:
     positive_weight: float = 2.0
     query_weight: float = 1.0
     warmup: float = 0.06
+    typo_rate: float = 0.1
+    mask_rate: float = 0.05
+    averaging: float = 0.995
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -71,28 +85,31 @@ def train_detector(
     torch.manual_seed(arguments.seed)
     detector = Detector.untrained(config)
     items = [_item(detector.tokenizer, example, arguments.max_tokens) for example in examples]
-    tagger = detector.tagger
+    tagger, average = detector.tagger, _Average(detector.tagger, arguments.averaging)
     trained = [parameter for parameter in tagger.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=arguments.learning_rate, weight_decay=0.01)
     plan = [list(_batches(items, arguments, epoch)) for epoch in range(arguments.epochs)]
     steps = sum(len(batches) for batches in plan)
-    start = _resume(checkpoints, detector, optimizer, arguments)
+    start = _resume(checkpoints, detector, optimizer, average, arguments)
     before = done = sum(len(batches) for batches in plan[:start])
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(before + step, steps, arguments.warmup))
     for epoch in range(start, arguments.epochs):
         tagger.train()
         torch.manual_seed(arguments.seed * 1000 + epoch)
+        varied = _varied(detector.tokenizer, examples, items, arguments, epoch)
         for batch in plan[epoch]:
-            loss = _loss(tagger, [items[i] for i in batch], arguments)
+            loss = _loss(tagger, [varied[i] for i in batch], arguments)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(trained, 1.0)
             optimizer.step()
             scheduler.step()
+            average.update(tagger)
             done += 1
             if progress is not None:
                 progress(done, steps, loss.item())
-        _save(checkpoints, detector, optimizer, epoch + 1, arguments)
+        _save(checkpoints, detector, optimizer, average, epoch + 1, arguments)
+    tagger.load_state(average.state)
     tagger.eval()
     return detector
 
@@ -107,6 +124,51 @@ def _item(tokenizer: Any, example: Example, max_tokens: int) -> _Item:
     offsets = encoded["offset_mapping"]
     labels = [float(any(a < end and b > start and b > a for start, end in example.spans)) for a, b in offsets]
     return _Item(encoded["input_ids"], labels, [is_content(example.text[a:b]) for a, b in offsets])
+
+
+class _Average:
+    """An exponential average of the trained weights: what a step or an epoch happens to end on counts less."""
+
+    def __init__(self, tagger: TokenTagger, decay: float) -> None:
+        self.decay = decay
+        self.steps = 0
+        self.state = {name: tensor.clone() for name, tensor in tagger.state().items()}
+
+    def update(self, tagger: TokenTagger) -> None:
+        self.steps += 1
+        decay = min(self.decay, (self.steps - 1) / (self.steps + 9))  # early on, the first weights must not linger
+        for name, tensor in tagger.state().items():
+            self.state[name].lerp_(tensor, 1 - decay)
+
+
+def _varied(
+    tokenizer: Any, examples: Sequence[Example], items: Sequence[_Item], arguments: TrainingArguments, epoch: int
+) -> list[_Item]:
+    """The epoch's own version of every query: some with a typing error, some content tokens hidden."""
+    chooser = random.Random(f"{arguments.seed} {epoch}")
+    varied = []
+    for example, item in zip(examples, items, strict=True):
+        if chooser.random() < arguments.typo_rate:
+            item = _item(tokenizer, replace(example, text=mistyped(example.text, chooser)), arguments.max_tokens)
+        hidden = [content and chooser.random() < arguments.mask_rate for content in item.content]
+        ids = [tokenizer.mask_token_id if hide else token for token, hide in zip(item.ids, hidden, strict=True)]
+        varied.append(_Item(ids, item.labels, item.content))
+    return varied
+
+
+def mistyped(text: str, chooser: random.Random) -> str:
+    """Swap two neighbouring letters inside one longer word. The length stays, and so do all character offsets.
+
+    Examples
+    --------
+    >>> mistyped("without onion", random.Random(1))
+    'wihtout onion'
+    """
+    places = [match.start() for match in re.finditer(r"(?<=[^\W\d_])[^\W\d_]{2}(?=[^\W\d_]{2})", text)]
+    if not places:
+        return text
+    at = chooser.choice(places)
+    return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
 
 
 def _batches(items: Sequence[_Item], arguments: TrainingArguments, epoch: int) -> Iterator[list[int]]:
@@ -143,7 +205,12 @@ def _loss(tagger: nn.Module, batch: Sequence[_Item], arguments: TrainingArgument
 
 
 def _save(
-    folder: Path | None, detector: Detector, optimizer: torch.optim.Optimizer, epoch: int, arguments: TrainingArguments
+    folder: Path | None,
+    detector: Detector,
+    optimizer: torch.optim.Optimizer,
+    average: _Average,
+    epoch: int,
+    arguments: TrainingArguments,
 ) -> None:
     from safetensors.torch import save_file
 
@@ -151,15 +218,21 @@ def _save(
         return
     folder.mkdir(parents=True, exist_ok=True)
     state = dict(detector.tagger.state())
+    state |= {f"average.{name}": tensor for name, tensor in average.state.items()}
     for number, moments in optimizer.state_dict()["state"].items():
         state |= {f"optimizer.{number}.{name}": torch.as_tensor(value).clone() for name, value in moments.items()}
     temporary = folder / f"{_CHECKPOINT}.new"
-    save_file(state, temporary, metadata={"epoch": str(epoch), "arguments": str(asdict(arguments))})
+    metadata = {"epoch": str(epoch), "steps": str(average.steps), "arguments": str(asdict(arguments))}
+    save_file(state, temporary, metadata=metadata)
     temporary.replace(folder / _CHECKPOINT)
 
 
 def _resume(
-    folder: Path | None, detector: Detector, optimizer: torch.optim.Optimizer, arguments: TrainingArguments
+    folder: Path | None,
+    detector: Detector,
+    optimizer: torch.optim.Optimizer,
+    average: _Average,
+    arguments: TrainingArguments,
 ) -> int:
     """Load a checkpoint of the same arguments, and return how many epochs it has behind it."""
     from safetensors import safe_open
@@ -171,6 +244,8 @@ def _resume(
         if metadata["arguments"] != str(asdict(arguments)):
             raise InvalidInput(f"{folder} holds a run with other arguments: {metadata['arguments']}.")
         tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (not a dictionary)
+    average.steps = int(metadata["steps"])
+    average.state = {name: tensors.pop(f"average.{name}") for name in average.state}
     detector.tagger.load_state({name: t for name, t in tensors.items() if not name.startswith("optimizer.")})
     moments: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():

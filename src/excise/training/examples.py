@@ -18,7 +18,7 @@ from excise.errors import BadCorpus
 from excise.training.generator import generate
 
 LONG_WORDS = 30  # from this many words on, a query counts as long
-WRITTEN = ("implicit_life", "implicit_work", "implicit_plain", "explicit", "traps", "attitude", "odd")
+WRITTEN = ("implicit_life", "implicit_work", "implicit_plain", "explicit", "traps", "attitude", "odd", "implicit_more", "forms_more")
 PROBES = ("hard_fire", "decoys_short", "decoys_long", "pairs_trap")
 
 
@@ -91,8 +91,9 @@ def written_examples() -> Iterator[Example]:
         for row in _rows(_data(f"detector/{name}.jsonl")):
             yield _example(row["fire"]["text"], row["fire"]["excluded"], f"written-{name}", row["fire"]["form"])
             yield Example(row["nofire"]["text"], (), f"written-{name}", "partner")
-    for row in _rows(_data("detector/decoys.jsonl")):
-        yield Example(row["text"], (), "written-decoys", "decoy")
+    for name in ("decoys", "decoys_more"):
+        for row in _rows(_data(f"detector/{name}.jsonl")):
+            yield Example(row["text"], (), "written-decoys", "decoy")
 
 
 def generated_examples(pairs: int, seed: int) -> Iterator[Example]:
