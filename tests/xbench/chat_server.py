@@ -1,0 +1,142 @@
+"""Recorded answers, and a server that speaks the chat completions protocol and misbehaves."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).parent / "data"
+WRITER, JUDGE = "recorded-writer", "recorded-judge"
+
+
+def recorded(body: dict[str, Any], stage: str | None = None) -> str:
+    """The answer that was recorded for a request, found by what the request asks."""
+    text = body["messages"][1]["content"]
+    again = len(body["messages"]) > 2
+    who = "judge" if body["model"] == JUDGE else "writer"
+    for line in (DATA / "answers.jsonl").read_text(encoding="utf-8").splitlines():
+        answer = json.loads(line)
+        name, _, by = answer["stage"].partition(":")
+        asked = stage or _stage(text)
+        if (
+            asked.startswith(name)
+            and (name != "t1" or asked == "t1")
+            and by in ("", who)
+            and (not answer["match"] or answer.get("again", False) == again)
+            and all(part in text for part in answer["match"])
+            and _in_order(text, answer["match"], asked)
+        ):
+            return str(answer["content"])
+    raise AssertionError(f"no answer was recorded for {stage}: {text}")
+
+
+def _in_order(text: str, parts: list[str], stage: str) -> bool:
+    """Which of two documents is wanted is told by their order."""
+    places = [text.index(part) for part in parts]
+    return stage not in ("t1", "topic") or places == sorted(places)
+
+
+def _stage(text: str) -> str:
+    """Which prompt a request was made from; its custom id says so in a batch file, and here its words must."""
+    for words, stage in (
+        ("Do three things", "t1"),
+        ("turn the other down", "topic"),
+        ("Write a longer version", "t1_long"),
+        ("Say the same thing between the lines", "t2"),
+        ("First topic that is ruled out", "t3"),
+        ("Change the query as little", "repair"),
+        ("Picture the person", "judge_query"),
+        ("For each document", "judge_document"),
+    ):
+        if words in text:
+            return stage
+    raise AssertionError(text)
+
+
+def answer_batch(requests: Path, answers: Path) -> int:
+    """Do what a batch service does: answer a file of requests; returns how many there were."""
+    lines = [json.loads(line) for line in requests.read_text(encoding="utf-8").splitlines()]
+    with answers.open("w", encoding="utf-8") as out:
+        for line in reversed(lines):  # a service answers in any order
+            content = recorded(line["body"], line["custom_id"].rpartition("-")[0])
+            body = {
+                "choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 100, "completion_tokens": 10},
+            }
+            response = {"status_code": 200, "body": body}
+            out.write(json.dumps({"custom_id": line["custom_id"], "response": response, "error": None}) + "\n")
+    return len(lines)
+
+
+Reaction = Callable[[dict[str, Any]], tuple[int, dict[str, str], str]]
+"""What a server does with a request: status, headers, and body. It may also wait, or raise to drop the connection."""
+
+
+class ChatServer:
+    """A real HTTP server on loopback; ``script`` is used up first, then requests get their recorded answers."""
+
+    def __init__(self) -> None:
+        self.script: list[Reaction] = []
+        self.seen: list[dict[str, Any]] = []
+        self.times: list[float] = []
+        self.keys: list[str] = []
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _react(self, body: dict[str, Any], key: str) -> tuple[int, dict[str, str], str]:
+        with self._lock:
+            self.seen.append(body)
+            self.times.append(time.monotonic())
+            self.keys.append(key)
+            reaction = self.script.pop(0) if self.script else answered
+        return reaction(body)
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        chat = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                status, headers, text = chat._react(body, self.headers.get("Authorization", ""))
+                content = text.encode()
+                self.send_response(status if self.path == "/v1/chat/completions" else 404)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return Handler
+
+
+def completion(content: str) -> tuple[int, dict[str, str], str]:
+    body = {
+        "id": "x",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+    }
+    return 200, {}, json.dumps(body)
+
+
+def answered(body: dict[str, Any]) -> tuple[int, dict[str, str], str]:
+    return completion(recorded(body))
