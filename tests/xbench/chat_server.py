@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ def recorded(body: dict[str, Any], stage: str | None = None) -> str:
     """The answer that was recorded for a request, found by what the request asks."""
     text = body["messages"][1]["content"]
     again = len(body["messages"]) > 2
-    who = "judge" if body["model"] == JUDGE else "writer"
+    who = "writer" if body["model"] == WRITER else "judge"
     for line in (DATA / "answers.jsonl").read_text(encoding="utf-8").splitlines():
         answer = json.loads(line)
         name, _, by = answer["stage"].partition(":")
@@ -119,8 +120,9 @@ class ChatServer:
                     self.send_header(name, value)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                with suppress(OSError):  # a client that timed out has gone
+                    self.end_headers()
+                    self.wfile.write(content)
 
             def log_message(self, *_: object) -> None:
                 pass

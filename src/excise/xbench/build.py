@@ -138,17 +138,18 @@ def build(corpus: Path, config: BuildConfig, tell: Tell = silent) -> dict[str, A
     dict
         ``state`` ("done", or what is waited for) and what each step said.
     """
-    said: dict[str, Any] = {"state": "done", "mine": mine_run(config.run, config.mining(corpus), tell=tell)}
-    said["write"] = write_run(config.run, config.model("writer"), config.channel("writer"), tell)
+    # Everything is read before anything is paid for: a slip in the last table must not come up at the end.
+    mining, writer, judge = config.mining(corpus), config.channel("writer"), config.channel("judge")
+    gates, controls, train = config.gates(), config.controls(), config.train()
+    said: dict[str, Any] = {"state": "done", "mine": mine_run(config.run, mining, tell=tell)}
+    said["write"] = write_run(config.run, config.model("writer"), writer, tell)
     if said["write"]["pending"]:
         return said | {"state": _waits("writer", said["write"])}
-    said["judge"] = judge_run(
-        config.run, config.model("judge"), config.channel("judge"), allow_writer=config.allow_writer(), tell=tell
-    )
+    said["judge"] = judge_run(config.run, config.model("judge"), judge, None, config.allow_writer(), tell)
     if said["judge"]["pending"]:
         return said | {"state": _waits("judge", said["judge"])}
-    said["gate"] = gate_run(config.run, config.suite, config.gates(), config.split, config.controls(), tell)
-    said["audit"] = write_audit(config.suite, config.split, config.run / "audit", train=config.train())
+    said["gate"] = gate_run(config.run, config.suite, gates, config.split, controls, tell)
+    said["audit"] = write_audit(config.suite, config.split, config.run / "audit", train=train)
     return said
 
 
