@@ -132,6 +132,17 @@ def test_answers_of_a_service_or_by_hand_are_taken_and_the_rest_is_counted(tmp_p
         read_answers([tmp_path / "nowhere.jsonl"])
 
 
+def test_a_schema_fixes_the_keys_and_their_kinds() -> None:
+    body = query_question(Model("m", json_mode="schema"), "bread, not rye", "rye").body
+    form = body["response_format"]["json_schema"]
+    assert (form["name"], form["strict"], form["schema"]["required"]) == ("judge_query", True, ["excludes"])
+    assert form["schema"]["properties"] == {"excludes": {"type": "boolean"}}
+    assert prompt("t3_mixed").schema()["properties"]["z"]["type"] == "array"
+    assert "response_format" not in query_question(Model("m", json_mode="none"), "a", "b").body
+    with pytest.raises(XBenchError, match="JSON mode is one of object, schema, none"):
+        Model("m", json_mode="yes")
+
+
 def test_every_prompt_has_a_version_asks_for_its_keys_and_forbids_what_it_must() -> None:
     for name in NAMES:
         found = prompt(name)

@@ -37,7 +37,7 @@ PriceOut = Annotated[float, typer.Option(help="Price of a million tokens written
 MaxCost = Annotated[float, typer.Option(help="Stop when so much was spent; 0 sets no limit.")]
 Temperature = Annotated[float | None, typer.Option(help="Temperature of the answers.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Length of an answer at most.")]
-JsonMode = Annotated[bool | None, typer.Option("--json-mode/--no-json-mode", help="Ask the endpoint for JSON.")]
+JsonMode = Annotated[str | None, typer.Option(help="What the endpoint is told of the form: object, schema or none.")]
 DocumentWords = Annotated[int | None, typer.Option(help="How much of a document the model is shown.")]
 Edges = tuple[float, float]
 

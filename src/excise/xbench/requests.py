@@ -12,6 +12,7 @@ from excise.xbench.prompts import prompt
 from excise.xbench.storage import XBenchError
 
 MAX_TOKENS = 8_192
+JSON_MODES = ("object", "schema", "none")
 
 
 @dataclass(frozen=True)
@@ -27,19 +28,22 @@ class Model:
     max_tokens
         how long an answer may be.
     json_mode
-        whether the endpoint is told to answer in JSON (``response_format``); some servers know no such thing.
+        what the endpoint is told about the form of an answer (``response_format``): "object" (any JSON object),
+        "schema" (exactly the keys that are asked for) or "none", for servers that know no such thing.
     """
 
     name: str
     temperature: float = 0.0
     max_tokens: int = 400
-    json_mode: bool = True
+    json_mode: str = "object"
 
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise XBenchError("a model needs a name: --model NAME.")
         if not 0.0 <= self.temperature <= 2.0:
             raise XBenchError(f"the temperature must be from 0 to 2, got {self.temperature:g}.")
+        if self.json_mode not in JSON_MODES:
+            raise XBenchError(f"the JSON mode is one of {', '.join(JSON_MODES)}, got {self.json_mode!r}.")
         if not 1 <= self.max_tokens <= MAX_TOKENS:
             raise XBenchError(f"max_tokens must be from 1 to {MAX_TOKENS:,}, got {self.max_tokens:,}.")
 
@@ -61,8 +65,11 @@ class Request:
             "temperature": self.model.temperature,
             "max_tokens": self.model.max_tokens,
         }
-        if self.model.json_mode:
+        if self.model.json_mode == "object":
             body["response_format"] = {"type": "json_object"}
+        elif self.model.json_mode == "schema":
+            schema = {"name": self.stage, "strict": True, "schema": prompt(self.stage).schema()}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body
 
     @cached_property

@@ -23,7 +23,7 @@ WRITER: dict[str, Any] = {
     "model": "",
     "temperature": 0.8,
     "max_tokens": 400,
-    "json_mode": True,
+    "json_mode": "object",
     "verify_model": "",
     "lengths": list(LENGTHS),
     "tiers": list(TIERS),
@@ -33,7 +33,13 @@ WRITER: dict[str, Any] = {
 }
 """The settings of writing, with their defaults. An empty ``verify_model`` is the writer itself."""
 
-JUDGE: dict[str, Any] = {"model": "", "temperature": 0.0, "max_tokens": 100, "json_mode": True, "document_words": 300}
+JUDGE: dict[str, Any] = {
+    "model": "",
+    "temperature": 0.0,
+    "max_tokens": 100,
+    "json_mode": "object",
+    "document_words": 300,
+}
 """The settings of judging, with their defaults."""
 
 

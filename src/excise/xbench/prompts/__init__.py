@@ -1,15 +1,17 @@
 """The prompts, one file each, in our own words. A file's version is part of what a run records.
 
-A file is two lines of facts (``version``, and the ``keys`` of the JSON object that is asked for), a ``[system]`` part
-and a ``[user]`` part with ``$names`` to fill in.
+A file is two lines of facts (``version``, and the ``keys`` of the JSON object that is asked for, each a text unless it
+says ``:truth`` or ``:texts``), a ``[system]`` part and a ``[user]`` part with ``$names`` to fill in.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from string import Template
+from typing import Any
 
 NAMES = (
     "t1",
@@ -55,15 +57,31 @@ CUES = (
 """Words of exclusion that are suggested to the writer of explicit queries, one drawn for each."""
 
 
+_SCHEMAS: dict[str, dict[str, Any]] = {
+    "text": {"type": "string"},
+    "truth": {"type": "boolean"},
+    "texts": {"type": "array", "items": {"type": "string"}},
+}
+
+
 @dataclass(frozen=True)
 class Prompt:
     """One prompt: what the model is told, and which keys its answer must have."""
 
     name: str
     version: int
-    keys: tuple[str, ...]
+    kinds: Mapping[str, str]
     system: str
     user: str
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self.kinds)
+
+    def schema(self) -> dict[str, Any]:
+        """The answer as a JSON schema."""
+        properties = {key: _SCHEMAS[kind] for key, kind in self.kinds.items()}
+        return {"type": "object", "properties": properties, "required": list(self.kinds), "additionalProperties": False}
 
     def messages(self, **values: str) -> list[dict[str, str]]:
         """The chat messages, with every name filled in."""
@@ -84,8 +102,9 @@ def prompt(name: str) -> Prompt:
     facts, _, rest = text.partition("[system]")
     system, _, user = rest.partition("[user]")
     found = dict(line.split(":", 1) for line in facts.split("\n") if ":" in line)
-    keys = tuple(key.strip() for key in found["keys"].split(",") if key.strip())
-    return Prompt(name, int(found["version"]), keys, " ".join(system.split()), user.strip())
+    keys = [key.strip().partition(":") for key in found["keys"].split(",") if key.strip()]
+    kinds = {key: kind or "text" for key, _, kind in keys}
+    return Prompt(name, int(found["version"]), kinds, " ".join(system.split()), user.strip())
 
 
 def versions() -> dict[str, int]:
