@@ -116,6 +116,13 @@ def test_the_example_configuration_is_valid(small_corpus: Path) -> None:
     assert settings.channel("judge").endpoint is not None
 
 
+@pytest.mark.parametrize("command", ["write", "judge"])
+def test_both_commands_that_ask_a_model_have_its_options_with_their_help(command: str) -> None:
+    shown = runner.invoke(cli.app, ["xbench", command, "--help"], env={"COLUMNS": "160"}).output
+    for words in ("--batch-out", "--endpoint", "--price-in", "--json ", "environment variable that holds the key"):
+        assert words in shown
+
+
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """What is said on stderr when a command is refused with exit code 2."""
     sys_argv, sys.argv = sys.argv, ["excise", "xbench", *map(str, arguments)]

@@ -66,7 +66,7 @@ def test_z_not_in_gold_by_words_and_by_judge() -> None:
     by_words = gates.z_not_in_gold(EXPLICIT, "Bread of wheat and rye.", [RIGHT])
     assert by_words == ("z_in_gold", "the gold names 'rye'")
     by_judge = gates.z_not_in_gold(EXPLICIT, "Bread of wheat.", [replace(RIGHT, in_gold=True)])
-    assert by_judge == ("z_in_gold", "'rye': the judge says yes")
+    assert by_judge == ("z_in_gold", "'rye' in the gold: the judge says yes")
     unheard = gates.z_not_in_gold(EXPLICIT, "Bread of wheat.", [])
     assert unheard == ("z_in_gold", "there is no verdict")
 
@@ -112,7 +112,7 @@ def test_query_side() -> None:
     assert gates.query_side([RIGHT]) is None
     assert gates.query_side([RIGHT, replace(RIGHT, excludes=False)]) == (
         "exclusion_not_read",
-        "'rye': the judge says no",
+        "'rye' ruled out by the query: the judge says no",
     )
 
 

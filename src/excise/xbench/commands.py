@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -81,17 +83,18 @@ def mine(
     _line(f"  band of similarity {low:.3f} to {high:.3f}; next: excise xbench write {run}", "dim")
 
 
-@xbench.command()
-def write(
-    run: RunFolder,
+class Asked(NamedTuple):
+    """What a command that asks a model was told about it: settings by name, and where answers come from."""
+
+    given: dict[str, Any]
+    channel: Channel
+
+
+def _asked(
     model: ModelName = None,
     endpoint: Url = None,
     batch_out: BatchOut = None,
     batch_in: BatchIn = None,
-    verify_model: Annotated[str | None, typer.Option(help="Who re-reads each query; by default the writer.")] = None,
-    lengths: Annotated[str | None, typer.Option(help="short,long or one of them.")] = None,
-    tiers: Annotated[str | None, typer.Option(help="T1,T2,T3 or some of them.")] = None,
-    disjunctive: Annotated[float | None, typer.Option(help="Share of T3 that denies both topics openly.")] = None,
     document_words: DocumentWords = None,
     temperature: Temperature = None,
     max_tokens: MaxTokens = None,
@@ -104,25 +107,49 @@ def write(
     price_in: PriceIn = 0.0,
     price_out: PriceOut = 0.0,
     max_cost: MaxCost = 0.0,
+) -> Asked:
+    from excise.xbench.conversation import Channel
+    from excise.xbench.endpoint import Endpoint
+
+    pace = (key_env, per_minute, concurrency, timeout, retries, 1.0, price_in, price_out, max_cost)
+    channel = Channel(None if endpoint is None else Endpoint(endpoint, *pace), tuple(batch_in or ()), batch_out)
+    answers = {"temperature": temperature, "max_tokens": max_tokens, "json_mode": json_mode}
+    return Asked({"model": model, "document_words": document_words, **answers}, channel)
+
+
+def _asks_a_model(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of :func:`_asked` beside its own; it gets them as ``asked``."""
+    shared = signature(_asked, eval_str=True).parameters
+    own = [option for name, option in signature(command, eval_str=True).parameters.items() if name != "asked"]
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        asked = _asked(**{name: values.pop(name) for name in shared})
+        command(asked=asked, **values)
+
+    options = sorted([*own, *shared.values()], key=lambda option: option.default is not Parameter.empty)
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    run.__dict__.update(__signature__=Signature([o.replace(kind=Parameter.KEYWORD_ONLY) for o in options]))
+    return run
+
+
+@xbench.command()
+@_asks_a_model
+def write(
+    run: RunFolder,
+    asked: Asked,
+    verify_model: Annotated[str | None, typer.Option(help="Who re-reads each query; by default the writer.")] = None,
+    lengths: Annotated[str | None, typer.Option(help="short,long or one of them.")] = None,
+    tiers: Annotated[str | None, typer.Option(help="T1,T2,T3 or some of them.")] = None,
+    disjunctive: Annotated[float | None, typer.Option(help="Share of T3 that denies both topics openly.")] = None,
     json_: Json = False,
 ) -> None:
     """Have a model write the queries: Stage A, Stage B, verify and repair. Goes on where it stopped."""
     from excise.xbench.steps import write_run
 
-    asked = (key_env, per_minute, concurrency, timeout, retries, 1.0, price_in, price_out, max_cost)
-    given = {
-        "model": model,
-        "verify_model": verify_model,
-        "lengths": _listed(lengths),
-        "tiers": _listed(tiers),
-        "disjunctive": disjunctive,
-        "document_words": document_words,
-        "temperature": temperature,
-        "max_tokens": max_tokens,
-        "json_mode": json_mode,
-    }
+    kinds = {"lengths": _listed(lengths), "tiers": _listed(tiers), "disjunctive": disjunctive}
     with bar() as tell:
-        said = write_run(run, given, _channel(endpoint, asked, batch_in, batch_out), tell)
+        said = write_run(run, {**asked.given, "verify_model": verify_model, **kinds}, asked.channel, tell)
     if _json(said, json_):
         return
     tiers_said = ", ".join(f"{number:,} {tier}" for tier, number in said["by_tier"].items())
@@ -133,42 +160,19 @@ def write(
 
 
 @xbench.command()
+@_asks_a_model
 def judge(
     run: RunFolder,
-    model: ModelName = None,
-    endpoint: Url = None,
-    batch_out: BatchOut = None,
-    batch_in: BatchIn = None,
+    asked: Asked,
     name: Annotated[str | None, typer.Option(help="Keep the verdicts of a further judge apart, for the audit.")] = None,
     allow_writer: Annotated[bool, typer.Option("--allow-writer", help="Let the writer judge itself.")] = False,
-    document_words: DocumentWords = None,
-    temperature: Temperature = None,
-    max_tokens: MaxTokens = None,
-    json_mode: JsonMode = None,
-    key_env: KeyVariable = "OPENAI_API_KEY",
-    per_minute: PerMinute = 0.0,
-    concurrency: Concurrency = 4,
-    timeout: Timeout = 120.0,
-    retries: Retries = 5,
-    price_in: PriceIn = 0.0,
-    price_out: PriceOut = 0.0,
-    max_cost: MaxCost = 0.0,
     json_: Json = False,
 ) -> None:
     """Have another model judge the labels: on the documents, and on the query alone."""
     from excise.xbench.steps import judge_run
 
-    asked = (key_env, per_minute, concurrency, timeout, retries, 1.0, price_in, price_out, max_cost)
-    given = {
-        "model": model,
-        "document_words": document_words,
-        "temperature": temperature,
-        "max_tokens": max_tokens,
-        "json_mode": json_mode,
-    }
     with bar() as tell:
-        channel = _channel(endpoint, asked, batch_in, batch_out)
-        said = judge_run(run, given, channel, name, allow_writer, tell)
+        said = judge_run(run, asked.given, asked.channel, name, allow_writer, tell)
     if _json(said, json_):
         return
     _line(f"{said['judged']:,} of {said['records']:,} records have their verdicts")
@@ -256,13 +260,6 @@ def build(
     if "gate" in said:
         out.print(_funnel(said["gate"]))
     _line(said["state"])
-
-
-def _channel(url: str | None, asked: tuple[Any, ...], batch_in: list[Path] | None, batch_out: Path | None) -> Channel:
-    from excise.xbench.conversation import Channel
-    from excise.xbench.endpoint import Endpoint
-
-    return Channel(None if url is None else Endpoint(url, *asked), tuple(batch_in or ()), batch_out)
 
 
 def _listed(text: str | None) -> list[str] | None:

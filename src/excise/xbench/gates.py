@@ -94,23 +94,13 @@ def z_in_negative(verdicts: Sequence[TopicVerdict]) -> Failure | None:
     >>> z_in_negative([]).detail
     'there is no verdict'
     """
-    if not verdicts:
-        return Failure("z_not_in_negative", "there is no verdict")
-    for verdict in verdicts:
-        if verdict.in_negative is not True:
-            return Failure("z_not_in_negative", f"{verdict.topic!r}: {_said(verdict.in_negative)}")
-    return None
+    return _unless_all(verdicts, "z_not_in_negative", "in_negative", True)
 
 
 def z_not_in_gold(record: Record, gold: str, verdicts: Sequence[TopicVerdict]) -> Failure | None:
     """Gate 4: no topic may be in the gold, neither word for word nor in the judge's eyes."""
     failure = z_not_in_gold_lexically(record.topics, gold)
-    if failure or not verdicts:
-        return failure or Failure("z_in_gold", "there is no verdict")
-    for verdict in verdicts:
-        if verdict.in_gold is not False:
-            return Failure("z_in_gold", f"{verdict.topic!r}: {_said(verdict.in_gold)}")
-    return None
+    return failure or _unless_all(verdicts, "z_in_gold", "in_gold", False)
 
 
 def z_not_in_gold_lexically(topics: Sequence[str], gold: str) -> Failure | None:
@@ -181,15 +171,8 @@ def paraphrase_safety(record: Record, verdicts: Sequence[TopicVerdict]) -> Failu
     """Gate 8: in implicit and compound queries, the wording too must be in the negative and not in the gold."""
     if record.tier == "T1":
         return None
-    if not verdicts:
-        return Failure("paraphrase_unsafe", "there is no verdict")
-    for verdict in verdicts:
-        if verdict.wording_in_negative is not True:
-            detail = f"{verdict.wording!r} in the negative: {_said(verdict.wording_in_negative)}"
-            return Failure("paraphrase_unsafe", detail)
-        if verdict.wording_in_gold is not False:
-            return Failure("paraphrase_unsafe", f"{verdict.wording!r} in the gold: {_said(verdict.wording_in_gold)}")
-    return None
+    failure = _unless_all(verdicts, "paraphrase_unsafe", "wording_in_negative", True)
+    return failure or _unless_all(verdicts, "paraphrase_unsafe", "wording_in_gold", False)
 
 
 def query_side(verdicts: Sequence[TopicVerdict]) -> Failure | None:
@@ -198,13 +181,29 @@ def query_side(verdicts: Sequence[TopicVerdict]) -> Failure | None:
     Examples
     --------
     >>> query_side([TopicVerdict("rye", "rye", True, False, True, False, excludes=False)]).detail
-    "'rye': the judge says no"
+    "'rye' ruled out by the query: the judge says no"
     """
+    return _unless_all(verdicts, "exclusion_not_read", "excludes", True)
+
+
+_ASKED = {
+    "in_negative": "in the negative",
+    "in_gold": "in the gold",
+    "wording_in_negative": "in the negative",
+    "wording_in_gold": "in the gold",
+    "excludes": "ruled out by the query",
+}
+
+
+def _unless_all(verdicts: Sequence[TopicVerdict], code: str, question: str, wanted: bool) -> Failure | None:
+    """A failure unless the judge gave the wanted answer to a question on every topic."""
     if not verdicts:
-        return Failure("exclusion_not_read", "there is no verdict")
+        return Failure(code, "there is no verdict")
     for verdict in verdicts:
-        if verdict.excludes is not True:
-            return Failure("exclusion_not_read", f"{verdict.wording!r}: {_said(verdict.excludes)}")
+        said = getattr(verdict, question)
+        if said is not wanted:
+            name = verdict.topic if question in ("in_negative", "in_gold") else verdict.wording
+            return Failure(code, f"{name!r} {_ASKED[question]}: {_said(said)}")
     return None
 
 
