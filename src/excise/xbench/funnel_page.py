@@ -83,7 +83,7 @@ def funnel_page(funnel: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -
         body.append(f"<section><h2>Dropped while writing</h2>{table(['reason', *TIERS], before)}</section>")
     dropped = "".join(_dropped(line) for line in lines if line["failures"])
     if dropped:
-        head = "<thead><tr><th>record</th><th>query</th><th>why</th></tr></thead>"
+        head = "<thead><tr><th>record</th><th class='words'>query</th><th class='words'>why</th></tr></thead>"
         rows_of = f"<table>{head}<tbody>{dropped}</tbody></table>"
         body.append(f'<section><h2>Dropped by the gates</h2><div class="scroll">{rows_of}</div></section>')
     return page("X-Bench funnel", "\n".join(body))

@@ -39,10 +39,12 @@ def page(title: str, body: str) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """A table of texts; they are escaped here."""
-    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = "".join(
-        "<tr>" + f"<th>{escape(row[0])}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:]) + "</tr>"
-        for row in rows
-    )
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    """A table of texts; they are escaped here. Columns of words are set to the left, those of numbers to the right."""
+    wordy = [not all(row[place][:1].isdigit() for row in rows) for place in range(len(head))]
+    kinds = [' class="words"' if words else "" for words in wordy]
+    top = "".join(f"<th{kind}>{escape(cell)}</th>" for kind, cell in zip(kinds, head, strict=True))
+    lines = []
+    for row in rows:
+        cells = "".join(f"<td{kind}>{escape(cell)}</td>" for kind, cell in zip(kinds[1:], row[1:], strict=True))
+        lines.append(f"<tr><th>{escape(row[0])}</th>{cells}</tr>")
+    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
