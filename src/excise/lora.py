@@ -78,10 +78,11 @@ class SwitchedLora(nn.Module):
         finally:
             self._switch.on = before
 
-    def term(self, number: int, inputs: Tensor) -> Tensor:
-        """What the numbered map's term adds to its output."""
-        added: Tensor = (inputs @ self.down[number].T) @ self.up[number].T * self.scale
-        return added
+    def added_to(self, output: Tensor, number: int, inputs: Tensor) -> Tensor:
+        """The numbered map's output with its term, in one product: wide outputs are not gone over twice."""
+        down, up = self.down[number], self.up[number]
+        low = inputs.reshape(-1, inputs.shape[-1]) @ down.T * self.scale
+        return torch.addmm(output.reshape(-1, output.shape[-1]), low, up.T).reshape(output.shape)
 
     def fold(self, encoder: nn.Module) -> None:
         """Add the terms to the weights of the encoder that they were made for, for good, and start again from none."""
@@ -158,7 +159,7 @@ def _fresh(down: Tensor) -> Tensor:
 def _hook(owner: weakref.ref[SwitchedLora], number: int) -> Any:
     def add(_: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
         terms = owner()
-        return None if terms is None or not terms.is_active else output + terms.term(number, inputs[0])
+        return None if terms is None or not terms.is_active else terms.added_to(output, number, inputs[0])
 
     return add
 
