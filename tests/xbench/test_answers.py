@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,10 @@ def test_every_prompt_has_a_version_asks_for_its_keys_and_forbids_what_it_must()
         found = prompt(name)
         assert found.version >= 1
         assert all(f'"{key}"' in found.user for key in found.keys)
+    docs = Path(__file__).parents[2] / "docs" / "xbench.md"
+    for name in NAMES:
+        text = (files("excise.xbench.prompts") / f"{name}.md").read_text(encoding="utf-8").rstrip()
+        assert f"```text\n{text}\n```" in docs.read_text(encoding="utf-8"), f"docs/xbench.md quotes another {name}.md"
     values = dict.fromkeys(("query", "wanted", "topic", "length_rule"), "x")
     implicit = ask_for("t2", MODEL, cues="not, without, -free", style=STYLES[0], **values)
     assert "not, without, -free" in implicit.messages[1]["content"]
