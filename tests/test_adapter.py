@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 import torch
 
 from excise.adapter import CONFIG, Adapter, AdapterConfig, load_adapter
-from excise.backbone import Backbone, load_backbone, with_windowing
+from excise.backbone import Backbone, EncodedDocuments, load_backbone, with_windowing
 from excise.cache import EmbeddingCache
 from excise.documents import Document
 from excise.errors import BackboneError, InvalidInput
+from excise.maxsim import evidence, maxsim
 from excise.windows import Windowing
 
 QUERY = "electric cars, but not Tesla"
@@ -111,3 +113,34 @@ def test_misfits_are_refused(backbone: Backbone, minilm: Backbone, tmp_path: Pat
     with pytest.raises(InvalidInput, match="side must be"):
         AdapterConfig(side="left")  # type: ignore[arg-type]
     assert load_adapter(backbone) is None
+
+
+def test_the_shipped_adapter_reads_exclusions_and_keeps_the_scale_of_evidence(minilm: Backbone) -> None:
+    adapter = load_adapter(minilm)
+    assert adapter is not None
+    texts = [
+        "The Nissan Leaf is an electric hatchback made in Sunderland.",
+        "Tesla builds the electric Model Y in Berlin.",
+    ]
+    frozen, adapted = minilm.encode_documents(texts), adapter.encode_documents(texts)
+    cosines = (frozen.windows.vectors.astype(np.float32) * adapted.windows.vectors.astype(np.float32)).sum(axis=1)
+    assert cosines.mean() > 0.8
+
+    def lead(encoder: Backbone | Adapter, documents: EncodedDocuments) -> float:
+        """By how much the page about Tesla scores above the other."""
+        query = encoder.encode_query("electric cars, but not Tesla").vectors
+        leaf, tesla = maxsim(query, documents.windows)
+        return float(tesla - leaf)
+
+    assert lead(adapter, adapted) < lead(minilm, frozen)
+    match = evidence(adapter.encode_topics(["Tesla"]), adapted.windows)
+    assert match[1] > match[0] + 0.2
+
+
+def test_the_shipped_card_says_how_to_rebuild_it() -> None:
+    folder = Path(str(files("excise") / "models" / "adapter"))
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    figures = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+    assert "excise train adapter --out DIR" in card
+    assert all(row["queries"] == row["documents"] == 0 for row in figures["leakage"])
+    assert f"| trained | {figures['own dev']['trained']['relevance']:.3f} |" in card
