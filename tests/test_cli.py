@@ -68,7 +68,7 @@ def test_search_for_people(demo_index: Path) -> None:
         app, ["search", "electric cars, not Tesla", "-i", str(demo_index), "-x", "Tesla", "--explain"]
     )
     assert shown.exit_code == 0
-    for word in ("removed", "protected", "evidence for: Tesla", "cut 0.", "█"):
+    for word in ("removed", "evidence for: Tesla", "cut 0.", "about the topic", "█"):
         assert word in shown.output
 
 
@@ -79,6 +79,9 @@ def test_search_without_an_exclusion_says_so(demo_index: Path) -> None:
 
 def test_explain_as_json(demo_index: Path) -> None:
     shown = runner.invoke(app, ["search", "electric cars", "-i", str(demo_index), "-x", "Tesla", "--explain", "--json"])
+    assert json.loads(shown.output)["explanation"]["branch"] == "coverage"
+    paper = ["search", "electric cars", "-i", str(demo_index), "-x", "Tesla", "--explain", "--json"]
+    shown = runner.invoke(app, [*paper, "--preset", "frozen-paper"])
     assert json.loads(shown.output)["explanation"]["branch"] == "relative"
 
 

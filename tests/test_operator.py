@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +10,10 @@ import pytest
 import excise
 from excise import Constants, Excise, InvalidInput
 from excise.backbone import Backbone, load_backbone
+from excise.coverage import Coverage
 from excise.errors import BackboneError, BadCorpus, BadIndex
 from excise.maxsim import maxsim
+from excise.settings import Settings, resolve
 
 QUERY = "electric cars, but not Tesla"
 
@@ -67,10 +69,48 @@ def test_everything_removed_is_listed_with_its_evidence(demo: Excise) -> None:
     assert len(why.candidates) == 80  # the whole small index is the shortlist
     removed = {one.id: one for one in why.candidates if one.status == "removed"}
     assert {one.id for one in result.removed} == set(removed)
-    assert all(one.evidence >= 0.6 * max(c.evidence for c in why.candidates) for one in result.removed)
+    assert all(one.evidence >= why.cut for one in result.removed)
+    assert all(one.evidence < why.cut for one in why.candidates if one.status == "kept")
+    assert all(one.opening is not None and one.lead is not None for one in why.candidates)
+    assert all(one.penalty == 0 for one in why.candidates)
+
+
+def test_the_papers_rule_is_one_option_away(demo: Excise) -> None:
+    paper = Excise(demo.backbone, demo.engine, resolve("frozen-paper"))
+    why = paper.search(QUERY, exclude=["Tesla"]).explanation
+    assert why is not None
+    assert why.cut is not None
     assert sum(one.status == "protected" for one in why.candidates) == 1
+    assert sum(one.status == "removed" for one in why.candidates) <= 3
     for one in why.candidates:
         assert one.penalty == pytest.approx(0.97 * max(0, one.evidence - why.cut))
+
+
+def test_a_second_look_adds_candidates_and_no_doubles(demo: Excise) -> None:
+    narrow = replace(Settings(), coverage=Coverage(shortlist=5))
+    once = Excise(demo.backbone, demo.engine, narrow).search(QUERY, k=3, exclude=["Tesla"])
+    twice = Excise(demo.backbone, demo.engine, replace(narrow, second_look=True)).search(QUERY, k=3, exclude=["Tesla"])
+    assert once.explanation is not None
+    assert twice.explanation is not None
+    first, second = ([one.id for one in result.explanation.candidates] for result in (once, twice))
+    assert len(first) == 5
+    assert set(first) < set(second)
+    assert len(second) == len(set(second))
+
+
+def test_re_embedding_fills_the_cache_and_shows_its_figures(demo: Excise) -> None:
+    narrow = replace(resolve("paper"), constants=Constants(shortlist=6))
+    operator = Excise(demo.backbone, demo.engine, narrow)
+    assert operator.adapter is not None
+    cold, warm = (operator.search(QUERY, k=3, exclude=["Tesla"]) for _ in range(2))
+    assert [hit.id for hit in cold.hits] == [hit.id for hit in warm.hits]
+    assert cold.explanation is not None
+    assert warm.explanation is not None
+    assert cold.explanation.cache is not None
+    assert warm.explanation.cache is not None
+    assert cold.explanation.cache["hit_rate"] == 0
+    assert warm.explanation.cache["hit_rate"] == 0.5
+    assert warm.explanation.cache["entries"] == 6
 
 
 def test_the_two_doors_read_a_topic_that_the_query_does_not_name(demo: Excise) -> None:
@@ -95,7 +135,7 @@ def test_results_are_frozen_and_plain(demo: Excise) -> None:
 
 
 def test_a_topic_that_nothing_covers_changes_nothing(demo: Excise) -> None:
-    strict = Excise(demo.backbone, demo.engine, Constants(evidence_floor=0.99))
+    strict = Excise(demo.backbone, demo.engine, replace(Settings(), coverage=Coverage(evidence_floor=0.99)))
     result = strict.search("electric cars", exclude=["quantum chromodynamics"])
     assert result.explanation is not None
     assert result.explanation.branch == "floor"
@@ -103,15 +143,14 @@ def test_a_topic_that_nothing_covers_changes_nothing(demo: Excise) -> None:
 
 
 def test_masked_scoring_leaves_the_topic_out_of_the_query(demo: Excise) -> None:
-    masked = Excise(demo.backbone, demo.engine, scoring="masked")
-    full, less = demo.search(QUERY, exclude=["Tesla"]), masked.search(QUERY, exclude=["Tesla"])
+    whole = Excise(demo.backbone, demo.engine, resolve(scoring="full"))
+    full, less = whole.search(QUERY, exclude=["Tesla"]), demo.search(QUERY, exclude=["Tesla"])
     assert less.hits[0].score < full.hits[0].score
 
 
 def test_per_topic_evidence_serves_two_topics(minilm: Backbone, demo: Excise) -> None:
-    per_topic = Excise(minilm, demo.engine, pooling="per-topic")
-    result = per_topic.search("electric cars", exclude=["Tesla", "Norway"])
-    pooled = demo.search("electric cars", exclude=["Tesla", "Norway"])
+    result = demo.search("electric cars", exclude=["Tesla", "Norway"])
+    pooled = Excise(minilm, demo.engine, resolve(pooling="mean")).search("electric cars", exclude=["Tesla", "Norway"])
     assert result.explanation is not None
     assert pooled.explanation is not None
     for one, mean in zip(result.explanation.candidates, pooled.explanation.candidates, strict=True):
@@ -156,16 +195,15 @@ class TestRerank:
         }
         texts = [str(c["text"]) for c in self.CANDIDATES]
         vectors = demo.backbone.encode_documents(texts)
-        own = maxsim(demo.backbone.encode_query("electric cars, not Tesla").vectors, vectors.windows)
+        own = maxsim(demo.backbone.encode_query("electric cars, not Tesla").outside([(19, 24)]), vectors.windows)
         assert list(scores.values()) == pytest.approx(own.tolist(), abs=1e-4)
 
-    def test_two_candidates_take_the_absolute_rule(self, demo: Excise) -> None:
+    def test_with_two_candidates_the_match_comes_last_and_nothing_is_removed(self, demo: Excise) -> None:
         pair = [{"id": c["id"], "text": c["text"]} for c in self.CANDIDATES[:2]]
         result = demo.rerank("electric cars, not Tesla", pair, exclude=["Tesla"])
         assert result.explanation is not None
-        assert result.explanation.branch == "absolute"
-        judged = {one.id: one for one in result.explanation.candidates}
-        assert judged["y"].penalty > judged["leaf"].penalty + 0.2
+        assert result.explanation.branch == "few"
+        assert [hit.id for hit in result.hits] == ["leaf", "y"]
         assert result.removed == ()
 
     @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from rich.console import Console
 from excise import __version__, bundled, render
 from excise.errors import ExciseError, InvalidInput
 from excise.evaluation import commands as evaluation
+from excise.evaluation.calibrate_command import calibrate
 from excise.evaluation.diagnose_command import diagnose
 from excise.evaluation.report.command import report
 from excise.operator import Excise, load
@@ -41,6 +42,7 @@ app.command("eval")(evaluation.evaluate)
 app.command("eval-pairs")(evaluation.evaluate_pairs)
 app.command()(report)
 app.command()(diagnose)
+app.command()(calibrate)
 out = Console()
 err = Console(stderr=True)
 
@@ -112,11 +114,18 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Draw how each candidate was judged.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     backbone: Annotated[str | None, typer.Option(help="By default the one that the index was built with.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="default, paper (with its adapter), or frozen-paper (on the index's vectors).")
+    ] = None,
+    second_look: Annotated[
+        bool, typer.Option("--second-look", help="Also search with the query less its topics, and judge the union.")
+    ] = False,
 ) -> None:
     """Search an index. What the query excludes is ruled out; --exclude names it, --no-excise turns that off."""
     if no_excise and exclude:
         raise InvalidInput("--exclude and --no-excise contradict each other.")
-    result = load(index, backbone=backbone).search(query, k=k, exclude=() if no_excise else exclude or None)
+    operator = load(index, backbone=backbone, preset=preset, second_look=second_look)
+    result = operator.search(query, k=k, exclude=() if no_excise else exclude or None)
     if json_:
         typer.echo(json.dumps(result.to_dict(explain), ensure_ascii=False))
         return

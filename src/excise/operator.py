@@ -9,28 +9,31 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.backbone import DEFAULT, Backbone, EncodedQuery, load_backbone
+from excise.adapter import Adapter, load_adapter
+from excise.backbone import DEFAULT, Backbone, load_backbone
+from excise.cache import DEFAULT_BYTES, EmbeddingCache
 from excise.documents import Corpus, Document, read_documents
 from excise.engines.base import Engine
 from excise.engines.local import SEGMENT_DOCUMENTS, IndexInfo, LocalEngine
-from excise.errors import BadCorpus, BadIndex, InvalidInput
+from excise.errors import BadCorpus, BadIndex
 from excise.inputs import check_k, named_topics, read_candidates
-from excise.maxsim import POOLINGS, Pooling, Vectors, evidence
-from excise.results import Detection, Explanation, Hit, IndexReport, Removed, SearchResult, Topic
+from excise.judging import Judge, wanted_part, with_second_look
+from excise.maxsim import Pooling
+from excise.results import Detection, Explanation, Hit, IndexReport, Removed, SearchResult
 from excise.rule import Constants
-from excise.shortlist import Judgement, Shortlist, judge, maxsim_of
-from excise.windows import best_window
+from excise.settings import Scoring, Settings, resolve
+from excise.shortlist import Judgement, Shortlist, maxsim_of
 
 if TYPE_CHECKING:
     from excise.detector import Detector
 
-Scoring = Literal["full", "masked"]
 Progress = Callable[[int, int], None]
 SHIPPED = "shipped"
 
@@ -42,20 +45,17 @@ class Excise:
         self,
         backbone: Backbone,
         engine: Engine | None = None,
-        constants: Constants | None = None,
-        pooling: Pooling = "mean",
-        scoring: Scoring = "full",
+        settings: Settings | None = None,
         detector: Detector | str | Path | None = None,
+        adapter: Adapter | None = None,
+        cache: EmbeddingCache | None = None,
     ) -> None:
-        if scoring not in ("full", "masked"):
-            raise InvalidInput(f"scoring must be 'full' or 'masked', got {scoring!r}.")
-        if pooling not in POOLINGS:
-            raise InvalidInput(f"unknown pooling {pooling!r}; choose one of {', '.join(POOLINGS)}.")
         self.backbone = backbone
         self.engine = engine
-        self.constants = constants or Constants()
-        self.pooling: Pooling = pooling
-        self.scoring: Scoring = scoring
+        self.settings = settings or Settings()
+        self.cache = cache or EmbeddingCache()
+        self.adapter = adapter or (load_adapter(backbone) if self.settings.reembed else None)
+        self.judge = Judge(backbone, self.settings, self.adapter, self.cache)
         self._detector = detector
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
@@ -145,17 +145,22 @@ class Excise:
         clock.lap("detect")
         encoded = self.backbone.encode_query(query)
         clock.lap("encode")
-        found = self.engine.search(encoded.vectors, max(k, self.constants.shortlist) if asked.topics else k)
+        depth = max(k, self.settings.shortlist) if asked.topics else k
+        found = self.engine.search(encoded.vectors, depth)
         clock.lap("search")
         documents = self.engine.fetch([candidate.id for candidate in found])
         scores = np.array([candidate.score for candidate in found], dtype=np.float64)
         if not asked.topics or not documents:
             clock.lap("fetch")
             return _untouched(asked, documents, scores, k, clock)
-        vectors = self.engine.vectors([document.id for document in documents])
+        shortlist = Shortlist(documents, self.engine.vectors([document.id for document in documents]), scores)
+        if self.settings.second_look:
+            wanted = wanted_part(query, encoded, asked.topics)
+            shortlist = with_second_look(shortlist, self.engine, encoded, wanted, depth)
         clock.lap("fetch")
-        judgement = self.judge(encoded, asked.topics, Shortlist(documents, vectors, scores), clock=clock)
-        return self._result(asked, documents, judgement, k, clock)
+        judgement = self.judge(query, encoded, asked.topics, shortlist, index_id=self.engine.fingerprint)
+        clock.lap("judge")
+        return self._result(asked, shortlist.documents, judgement, k, clock)
 
     def rerank(
         self, query: str, candidates: Iterable[Any], exclude: Sequence[str] | str | None = None, k: int | None = None
@@ -192,7 +197,8 @@ class Excise:
         if scores is not None:
             unit = scores.std() / relevance.std() if scores.std() > 0 and relevance.std() > 0 else 1.0
             shortlist = Shortlist(documents, vectors, scores, float(unit))
-        judgement = self.judge(encoded, asked.topics, shortlist, clock=clock)
+        judgement = self.judge(query, encoded, asked.topics, shortlist, keep_scores=scores is not None)
+        clock.lap("judge")
         return self._result(asked, documents, judgement, depth, clock)
 
     def _read(self, query: str, exclude: Sequence[str] | str | None) -> Detection:
@@ -201,40 +207,6 @@ class Excise:
             return self.detector.detect([query])[0]
         topics = named_topics(query, exclude or ())
         return Detection(query, bool(topics), float(bool(topics)), topics)
-
-    def judge(
-        self,
-        query: EncodedQuery,
-        topics: Sequence[Topic],
-        shortlist: Shortlist,
-        named: Sequence[Vectors] | None = None,
-        clock: _Clock | None = None,
-    ) -> Judgement:
-        """Weigh a shortlist against topics and apply the rule: what a search does once both are known.
-
-        Parameters
-        ----------
-        query
-            the encoded query.
-        topics
-            what is ruled out; at least one.
-        shortlist
-            the first stage's candidates.
-        named
-            the topics' token vectors, where they are encoded already.
-        """
-        clock = clock or _Clock()
-        if self.scoring == "masked":
-            spans = [(topic.start, topic.end) for topic in topics if topic.start is not None and topic.end is not None]
-            scores = maxsim_of(query.outside(spans), shortlist.vectors)
-            shortlist = Shortlist(shortlist.documents, shortlist.vectors, scores)
-        named = named or self.backbone.encode_topics([topic.text for topic in topics])
-        windows = shortlist.vectors.windows
-        match = best_window(evidence(named, windows, self.pooling), shortlist.vectors.offsets).astype(np.float64)
-        clock.lap("evidence")
-        judgement = judge(shortlist, match, self.constants)
-        clock.lap("rule")
-        return judgement
 
     def _result(
         self, asked: Detection, documents: Sequence[Document], judgement: Judgement, k: int, clock: _Clock
@@ -253,8 +225,16 @@ class Excise:
             hits=tuple(hits),
             removed=tuple(Removed(one.id, one.title, one.evidence, one.frozen_rank, one.score) for one in removed),
             timing_ms=clock.laps(),
-            explanation=Explanation(decision.branch, decision.cut, self.constants.evidence_floor, judged),
+            explanation=Explanation(
+                decision.branch, decision.cut, self.settings.evidence_floor, judged, self._cache_figures()
+            ),
         )
+
+    def _cache_figures(self) -> dict[str, float] | None:
+        if not self.settings.reembed:
+            return None
+        stats = self.cache.stats
+        return {**asdict(stats), "hit_rate": stats.hit_rate}
 
     def _engine_for(self, path: str | Path | None) -> LocalEngine:
         if path is None and isinstance(self.engine, LocalEngine):
@@ -280,10 +260,15 @@ def load(
     index: str | Path | None = None,
     *,
     backbone: str | Backbone | None = None,
+    preset: str | None = None,
     constants: Constants | None = None,
-    pooling: Pooling = "mean",
-    scoring: Scoring = "full",
+    pooling: Pooling | None = None,
+    scoring: Scoring | None = None,
+    reembed: bool | None = None,
+    second_look: bool | None = None,
     detector: Detector | str | Path | None = SHIPPED,
+    adapter: Adapter | str | Path = SHIPPED,
+    cache_bytes: int = DEFAULT_BYTES,
 ) -> Excise:
     """Load the operator, with an index or without one.
 
@@ -294,15 +279,20 @@ def load(
     backbone
         preset name, hub id, or folder of an encoder. By default the one that the index was built with, or the embedded
         ``minilm``.
+    preset
+        "default" removes all that covers the topic; "paper" is the paper's operator, with its adapter; "frozen-paper"
+        is the paper's rule on the index's own vectors.
     constants
-        the rule's constants; the paper's by default.
-    pooling
-        how evidence is pooled over topic tokens: "mean", "max", "top-m" or "per-topic".
-    scoring
-        "full" ranks by the whole query; "masked" leaves the topics' own tokens out of it.
+        the constants of the paper's rule; naming them chooses "frozen-paper" where no preset is named.
+    pooling, scoring, reembed, second_look
+        what to change about the preset: see :class:`excise.settings.Settings`.
     detector
         what reads exclusions from queries: "shipped", a folder, a :class:`Detector`, or None to rule out only what is
         named with ``exclude``.
+    adapter
+        what re-embeds: "shipped", a folder, or an :class:`Adapter`.
+    cache_bytes
+        the most memory that re-embedded documents may take.
 
     Examples
     --------
@@ -323,7 +313,10 @@ def load(
         backbone = load_backbone(backbone or (engine.info.backbone if engine else DEFAULT))
     if engine is not None:
         engine.expect(IndexInfo.of(backbone))
-    return Excise(backbone, engine, constants, pooling, scoring, detector)
+    settings = resolve(preset, constants, pooling, scoring, reembed, second_look)
+    own = Adapter.from_pretrained(adapter, backbone) if isinstance(adapter, str | Path) and adapter != SHIPPED else None
+    own = adapter if isinstance(adapter, Adapter) else own
+    return Excise(backbone, engine, settings, detector, own, EmbeddingCache(cache_bytes))
 
 
 class _Clock:

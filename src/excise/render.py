@@ -12,11 +12,13 @@ from rich.text import Text
 
 from excise.results import Hit, Judged, SearchResult, Topic
 
-STYLES = {"kept": "", "penalised": "yellow", "protected": "green", "removed": "red"}
+STYLES = {"kept": "", "penalised": "yellow", "protected": "green", "mentions": "green", "removed": "red"}
 BRANCHES = {
     "floor": "no candidate reaches the evidence floor, so nothing was demoted",
     "relative": "the cut comes from the shortlist's own spread",
     "absolute": "too few candidates for a relative cut, so the floor is the cut",
+    "coverage": "what is about the topic goes; what mentions it stays only where nothing clear of it answers as well",
+    "few": "too few candidates to compare, so the strongest match comes last and nothing is removed",
 }
 _BAR = 24
 _SHOWN = 20
@@ -82,13 +84,19 @@ def explanation(result: SearchResult) -> RenderableType:
     table.add_column("", width=15)
     ranked = sorted(why.candidates, key=lambda one: (-one.evidence, one.frozen_rank))
     for one in ranked[:_SHOWN]:
-        label = one.status if not one.penalty else f"{one.status} -{one.penalty:.2f}"
+        label = f"{one.status} -{one.penalty:.2f}" if one.penalty else one.status
+        if one.lead is not None and one.status in ("mentions", "protected"):
+            label = f"{one.status} {one.lead:+.1f} sd"
         title = Text(one.title or one.id, style=STYLES[one.status])
         table.add_row(str(one.frozen_rank), title, _bar(one, why.cut), f"{one.evidence:.2f}", label, style="")
     parts: list[RenderableType] = [table]
     if len(ranked) > _SHOWN:
         parts.append(Text(f"  and {len(ranked) - _SHOWN} more with less evidence", style="dim"))
     parts.append(Text(f"{cut}floor {why.floor:.2f}: {BRANCHES[why.branch]}.", style="dim"))
+    if why.cache is not None:
+        entries, rate = why.cache["entries"], why.cache["hit_rate"]
+        figures = f"re-embedded documents in the cache: {entries:.0f}, hit rate {rate:.2f}"
+        parts.append(Text(figures, style="dim"))
     return Group(*parts)
 
 
@@ -110,7 +118,7 @@ def side_by_side(frozen: SearchResult, excised: SearchResult) -> RenderableType:
         table.add_column("evid.", justify="right", style="dim", width=5)
     for left, right in zip_longest(frozen.hits, excised.hits):
         table.add_row(*_side(left, judged), *_side(right, judged))
-    legend = Text("red: removed   yellow: penalised   green: protected by the guard", style="dim")
+    legend = Text("red: removed   yellow: penalised   green: matches the topic, and stays", style="dim")
     return Group(_headline(excised), table, legend)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from excise.rule import Branch
 
-Status = Literal["kept", "penalised", "protected", "removed"]
+Status = Literal["kept", "penalised", "protected", "mentions", "removed"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class Judged:
-    """One candidate of the shortlist as the rule saw it."""
+    """One candidate of the shortlist as the rule saw it. ``opening`` and ``lead`` belong to the coverage rule."""
 
     id: str
     title: str
@@ -71,16 +71,22 @@ class Judged:
     evidence: float
     penalty: float
     status: Status
+    opening: float | None = None
+    lead: float | None = None
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why the ranking is as it is: the branch of the rule, the cut, the floor, and every candidate in frozen order."""
+    """Why the ranking is as it is: the branch of the rule, the cut, the floor, and every candidate in frozen order.
+
+    ``cache`` holds the figures of the cache of re-embedded documents, where there was re-embedding.
+    """
 
     branch: Branch
     cut: float | None
     floor: float
     candidates: tuple[Judged, ...]
+    cache: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from excise.errors import InvalidInput
 
-Branch = Literal["floor", "relative", "absolute"]
+Branch = Literal["floor", "relative", "absolute", "coverage", "few"]
 Drop = Literal["adaptive", "fixed"]
 
 
@@ -114,7 +114,9 @@ class Decision:
         could be removed.
     branch
         "floor" (no evidence: nothing demoted), "relative" (the shortlist's own spread), "absolute" (too few
-        candidates, or the relative cut is off).
+        candidates, or the relative cut is off); "coverage" and "few" are those of :mod:`excise.coverage`.
+    mentions
+        candidates that match the topic and stay, since they answer the rest of the query (coverage only).
     """
 
     ranking: NDArray[np.intp]
@@ -124,6 +126,7 @@ class Decision:
     removed: tuple[int, ...] = field(default=())
     protected: int | None = None
     branch: Branch = "relative"
+    mentions: tuple[int, ...] = field(default=())
 
     @property
     def kept(self) -> NDArray[np.intp]:
@@ -156,11 +159,11 @@ def demote(scores: ArrayLike, evidence: ArrayLike, constants: Constants | None =
     ([1, 3, 4, 0, 2], (0, 2), 1, 'relative')
     """
     constants = constants or Constants()
-    score, match = _checked(scores, evidence)
-    strongest = _by_evidence(match, score)[0]
+    score, match = checked(scores, evidence)
+    strongest = by_evidence(match, score)[0]
 
     if match[strongest] < constants.evidence_floor:
-        return Decision(_order(score), score, np.zeros_like(score), None, branch="floor")
+        return Decision(ordered(score), score, np.zeros_like(score), None, branch="floor")
 
     enough = len(score) >= constants.minimum_shortlist
     relative = enough and constants.relative_cut
@@ -178,7 +181,7 @@ def demote(scores: ArrayLike, evidence: ArrayLike, constants: Constants | None =
         removed = (strongest,)  # with so few candidates and no penalty, nothing else would demote
 
     return Decision(
-        ranking=_order(penalised, removed),
+        ranking=ordered(penalised, removed),
         scores=penalised,
         penalties=penalties,
         cut=cut,
@@ -188,7 +191,8 @@ def demote(scores: ArrayLike, evidence: ArrayLike, constants: Constants | None =
     )
 
 
-def _checked(scores: ArrayLike, evidence: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def checked(scores: ArrayLike, evidence: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores and evidence as arrays: finite, one value per candidate, at least one candidate."""
     arrays = []
     for name, values in (("scores", scores), ("evidence", evidence)):
         try:
@@ -209,7 +213,7 @@ def _checked(scores: ArrayLike, evidence: ArrayLike) -> tuple[NDArray[np.float64
     return score, match
 
 
-def _by_evidence(match: NDArray[np.float64], score: NDArray[np.float64]) -> list[int]:
+def by_evidence(match: NDArray[np.float64], score: NDArray[np.float64]) -> list[int]:
     """Candidates, strongest evidence first; equal evidence: the better ranked first."""
     return [int(i) for i in np.lexsort((np.arange(len(match)), -score, -match))]
 
@@ -221,7 +225,7 @@ def _relative_cut(match: NDArray[np.float64], width: float) -> float:
 
 
 def _eligible(match: NDArray[np.float64], score: NDArray[np.float64], constants: Constants) -> list[int]:
-    strongest_first = _by_evidence(match, score)
+    strongest_first = by_evidence(match, score)
     if constants.drop == "adaptive":
         least = constants.removal_fraction * match[strongest_first[0]]
         strongest_first = [i for i in strongest_first if match[i] >= least]
@@ -229,10 +233,10 @@ def _eligible(match: NDArray[np.float64], score: NDArray[np.float64], constants:
 
 
 def _guarded(penalised: NDArray[np.float64], strongest: int) -> int:
-    return next(int(i) for i in _order(penalised) if i != strongest)
+    return next(int(i) for i in ordered(penalised) if i != strongest)
 
 
-def _order(score: NDArray[np.float64], removed: tuple[int, ...] = ()) -> NDArray[np.intp]:
+def ordered(score: NDArray[np.float64], removed: tuple[int, ...] = ()) -> NDArray[np.intp]:
     """Best score first, the removed last; equal scores keep the order of the input."""
     last = np.zeros(len(score), dtype=bool)
     last[list(removed)] = True

@@ -1,4 +1,4 @@
-"""A first stage's candidates, and what the rule says of each of them."""
+"""A first stage's candidates, what is known of each of them, and what the rule says."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.backbone import EncodedDocuments
+from excise.coverage import Coverage, Signals, cover, leads
 from excise.documents import Document
-from excise.maxsim import Vectors, maxsim
+from excise.maxsim import Pooling, Ragged, Vectors, evidence, maxsim
 from excise.results import Judged, Status
 from excise.rule import Constants, Decision, demote
 from excise.windows import best_window
+
+OPENING_TOKENS = 16  # a title and the first words after it
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +26,7 @@ class Shortlist:
 
     documents: Sequence[Document]
     vectors: EncodedDocuments
-    scores: NDArray[np.float64]
+    scores: Floats
     unit: float = 1.0
 
 
@@ -34,15 +38,53 @@ class Judgement:
     candidates: tuple[Judged, ...]
 
 
-def maxsim_of(query: Vectors, documents: EncodedDocuments) -> NDArray[np.float64]:
+def maxsim_of(query: Vectors, documents: EncodedDocuments) -> Floats:
     """Every document's MaxSim score for a query: that of its best window."""
     return best_window(maxsim(query, documents.windows), documents.offsets).astype(np.float64)
 
 
-def judge(shortlist: Shortlist, evidence: NDArray[np.float64], constants: Constants) -> Judgement:
-    """Apply the rule to a shortlist whose evidence is known."""
+def evidence_of(topics: Sequence[Vectors], documents: EncodedDocuments, pooling: Pooling) -> Floats:
+    """Every document's evidence for the topics: that of its best window."""
+    return best_window(evidence(topics, documents.windows, pooling), documents.offsets).astype(np.float64)
+
+
+def signals_of(
+    topics: Sequence[Vectors], wanted: Vectors, documents: EncodedDocuments, pooling: Pooling = "per-topic"
+) -> Signals:
+    """What the coverage rule reads. The opening is held against the topic that the document covers best."""
+    windows = documents.windows
+    first = [windows[int(start)][:OPENING_TOKENS] for start in documents.offsets[:-1]]
+    per_topic = np.stack([evidence_of([topic], documents, "mean") for topic in topics])
+    openings = np.stack([evidence([topic], Ragged.of(first)).astype(np.float64) for topic in topics])
+    nearest = per_topic.argmax(axis=0)
+    return Signals(
+        evidence=per_topic.max(axis=0) if pooling == "per-topic" else evidence_of(topics, documents, pooling),
+        opening=openings[nearest, np.arange(len(nearest))],
+        wanted=maxsim_of(wanted, documents) / len(wanted),
+    )
+
+
+def judge(shortlist: Shortlist, evidence: Floats, constants: Constants) -> Judgement:
+    """Apply the paper's rule to a shortlist whose evidence is known."""
     decision = demote(shortlist.scores / shortlist.unit, evidence, constants)
-    penalties = decision.penalties * shortlist.unit
+    return _judgement(shortlist, decision, evidence, decision.penalties * shortlist.unit)
+
+
+def judge_coverage(shortlist: Shortlist, signals: Signals, constants: Coverage) -> Judgement:
+    """Apply the coverage rule to a shortlist whose signals are known."""
+    decision = cover(shortlist.scores, signals, constants)
+    lead = leads(signals.wanted, signals.evidence, constants.clear_evidence)
+    return _judgement(shortlist, decision, signals.evidence, decision.penalties, signals.opening, lead)
+
+
+def _judgement(
+    shortlist: Shortlist,
+    decision: Decision,
+    evidence: Floats,
+    penalties: Floats,
+    opening: Floats | None = None,
+    lead: Floats | None = None,
+) -> Judgement:
     candidates = [
         Judged(
             id=document.id,
@@ -52,6 +94,8 @@ def judge(shortlist: Shortlist, evidence: NDArray[np.float64], constants: Consta
             evidence=float(evidence[i]),
             penalty=float(penalties[i]),
             status=_status(i, decision),
+            opening=None if opening is None else float(opening[i]),
+            lead=None if lead is None else float(lead[i]),
         )
         for i, document in enumerate(shortlist.documents)
     ]
@@ -63,4 +107,6 @@ def _status(i: int, decision: Decision) -> Status:
         return "removed"
     if i == decision.protected:
         return "protected"
+    if i in decision.mentions:
+        return "mentions"
     return "penalised" if decision.penalties[i] > 0 else "kept"

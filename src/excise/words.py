@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 STOP_WORDS = frozenset(  # one block of words reads better than a hundred and fifty quoted ones
     """
     a about all also am an and any anything are as at be been being both but by can could did do does done either else
@@ -10,6 +13,16 @@ STOP_WORDS = frozenset(  # one block of words reads better than a hundred and fi
     some something such than that the their theirs them then there these they this those to too under up us very was we
     were what when where which while who whom whose why will with would you your yours
     """.split()  # noqa: SIM905
+)
+
+_WORD = re.compile(r"\w+")
+# "details about Tesla", "his involvement with Tesla": words that introduce a topic and name none.
+_INTRODUCING = re.compile(
+    r"(?:\w+\s+){0,2}?(?:anything|aspects?|associations?|collaborations?|connections?|contributions?|details?"
+    r"|discussions?|facts?|influences?|info|information|involvement|links?|mentions?|parts?|references?|relationships?"
+    r"|roles?|stories|stuff|things?|work)"
+    r"\s+(?:about|as|between|concerning|for|from|in|into|of|on|regarding|related to|that|to|with)\s+(?=\w)",
+    re.IGNORECASE,
 )
 
 
@@ -27,13 +40,21 @@ def is_content(token: str) -> bool:
 def trim(text: str, start: int, end: int) -> tuple[int, int]:
     """Narrow a span: no stop words, white space or punctuation at its edges, except closing brackets it opened.
 
+    Words that only introduce the topic go too.
+
     Examples
     --------
     >>> query = "anything but the second-hand market, please"
     >>> start, end = trim(query, 9, 36)
     >>> query[start:end]
     'second-hand market'
+    >>> query = "not his involvement with the Beach Boys"
+    >>> start, end = trim(query, 4, len(query))
+    >>> query[start:end]
+    'Beach Boys'
     """
+    if introduction := _INTRODUCING.match(text, start, end):
+        start = introduction.end()
     while start < end:
         piece = text[start:end]
         first = piece.split(maxsplit=1)[0] if piece.strip() else ""
@@ -54,3 +75,20 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _bare(word: str) -> str:
     return word.casefold().strip(".,;:!?\"'")
+
+
+def mentions(query: str, topics: Sequence[str]) -> list[tuple[int, int]]:
+    """Where a query uses the words of topics that it words differently; nowhere if nothing else would be left of it.
+
+    Examples
+    --------
+    >>> query = "apart from the 1982 movie Annie, any other?"
+    >>> [query[start:end] for start, end in mentions(query, ["Annie (1982 film)"])]
+    ['1982', 'Annie']
+    >>> mentions("electric cars", ["electric cars by Tesla"])
+    []
+    """
+    named = {word[0].casefold() for topic in topics for word in _WORD.finditer(topic) if is_content(word[0])}
+    spoken = [word for word in _WORD.finditer(query) if is_content(word[0])]
+    found = [word.span() for word in spoken if word[0].casefold() in named]
+    return found if len(found) < len(spoken) else []

@@ -7,10 +7,11 @@ import pytest
 
 from excise.documents import Document
 from excise.errors import BadIndex
-from excise.evaluation.cases import Case, Collection, mentions, suite_cases, suite_collection, taken
+from excise.evaluation.cases import Case, Collection, suite_cases, suite_collection
 from excise.evaluation.lexical import Lexical
 from excise.evaluation.suites import Query
 from excise.evaluation.topics import oracle_topics
+from excise.judging import places, taken
 from excise.operator import load
 from excise.results import Topic
 from excise.shortlist import maxsim_of
@@ -42,7 +43,7 @@ def test_wanted_vectors_leave_out_what_the_query_says_of_the_topic(cars: Case) -
 
 def test_mentions_of_a_topic_with_a_place_and_of_one_without() -> None:
     query = "Tesla and Nissan cars"
-    assert mentions(query, [Topic("Tesla", 0, 5, 1.0), Topic("the Nissan Leaf", None, None, 1.0)]) == [(0, 5), (10, 16)]
+    assert places(query, [Topic("Tesla", 0, 5, 1.0), Topic("the Nissan Leaf", None, None, 1.0)]) == [(0, 5), (10, 16)]
 
 
 def test_given_candidates_are_put_in_the_order_of_their_scores(cars: Case) -> None:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from excise.adapter import Adapter
 from excise.errors import BackboneError, InvalidInput
 from excise.evaluation.cases import Case, Collection
+from excise.evaluation.controls import CONTROLS
 from excise.evaluation.interventions import INTERVENTIONS
 from excise.evaluation.rankings import Ranking, frozen_ranking
 from excise.evaluation.systems import KNOWN, find_system, find_systems
 from excise.evaluation.topics import detect_topics, oracle_topics
 from excise.operator import Excise
+from excise.settings import resolve
 
 VALUES = {"phi=": "0.8", "kappa=": "1.0", "lambda=": "2", "tau=": "0.5", "cap=": "5", "k=": "50"}
-NAMES = [name + VALUES.get(name, "") for name in KNOWN]
+VALUES |= {"lead=": "1.5", "opening=": "0.8", "match=": "0.6"}
+NAMES = [name + VALUES.get(name, "") for name in KNOWN if name.rstrip("=") not in CONTROLS]
+NAMES += ["excise+-guard", "excise+k=50", "excise+tau=0.5"]
 
 
 def ranked(name: str, case: Case) -> Ranking:
@@ -31,7 +38,9 @@ def test_every_name_runs(name: str, cases: list[Case]) -> None:
         scores = [document.score for document in ranking.documents]
         assert np.isfinite(scores).all()
         assert scores == sorted(scores, reverse=True)
-        if name not in ("bm25", "k=50"):
+        if name == "second-look":
+            assert {*ranking.ids, *ranking.removed} >= {document.id for document in case.documents}
+        elif name not in ("bm25", "k=50", "excise+k=50"):
             assert {*ranking.ids, *ranking.removed} == {document.id for document in case.documents}
         assert ranking.fired == (name not in ("frozen", "bm25"))
     assert ranked(name, cases[2]).ids == frozen_ranking(cases[2]).ids or name == "bm25"
@@ -53,8 +62,9 @@ def test_the_parts_of_the_rule(cases: list[Case]) -> None:
     for name in ("demote", "soft", "cut", "-hard", "-demotion", "paper+-hard"):
         assert ranked(name, case).removed == ()
     assert ranked("-demotion", case).ids == frozen_ranking(case).ids
-    assert ranked("soft", case) == ranked("demote", case)
-    assert ranked("-switch", case) == ranked("excise", case)
+    assert ranked("soft", case) != ranked("demote", case)
+    assert ranked("full", case) == ranked("paper+reembed", case)
+    assert ranked("-switch", case) == ranked("paper", case)
     assert len(ranked("fixed2+-guard", case).removed) == 2
     assert len(ranked("cap1+-guard", case).removed) == 1
     assert len(ranked("cap=0", case).removed) == 0
@@ -63,12 +73,41 @@ def test_the_parts_of_the_rule(cases: list[Case]) -> None:
     assert len(ranked("k=50", case).ids) + len(ranked("k=50", case).removed) == 50
 
 
+def test_the_parts_of_the_coverage_rule(cases: list[Case]) -> None:
+    case = cases[0]
+    whole = set(ranked("excise", case).removed)
+    assert whole
+    assert whole <= set(ranked("-lead", case).removed)
+    assert set(ranked("-opening", case).removed) <= whole
+    assert set(ranked("match=0.9", case).removed) <= whole <= set(ranked("match=0.5", case).removed)
+    with pytest.raises(InvalidInput, match=r"'phi=0\.8' does not belong to the coverage rule"):
+        ranked("excise+phi=0.8", case)
+
+
+def test_controls_search_with_their_own_vectors(
+    cases: list[Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = cases[0]
+    Adapter(case.collection.backbone).save_pretrained(tmp_path / "fresh")
+    found = find_system(f"query-only={tmp_path / 'fresh'}", case.collection).rank(case, ())
+    assert found.ids == frozen_ranking(case).ids
+    monkeypatch.setenv("EXCISE_CACHE", str(tmp_path / "cache"))
+    few = case.documents[:4]
+    small = Collection(case.collection.operator, lambda: few)
+    case.collection.backbone.encoder.save_pretrained(str(tmp_path / "copy"))
+    again = find_system(f"reindexed={tmp_path / 'copy'}", small).rank(case, ())
+    assert again.ids == [document.id for document in few]
+    for control in CONTROLS:
+        with pytest.raises(InvalidInput, match="there is no trained control"):
+            find_system(f"{control}={tmp_path / 'missing'}", case.collection)
+
+
 def test_names_compose(cases: list[Case]) -> None:
     case = cases[1]
     both = ranked("mask-z+max", case)
     assert both != ranked("mask-z", case)
     assert both != ranked("max", case)
-    assert ranked("max+phi=0.8", case) == ranked("excise+phi=0.8+max", case)
+    assert ranked("max+phi=0.8", case) == ranked("paper+phi=0.8+max", case)
     stronger = ranked("bm25-z+lambda=5", case)
     assert max(document.evidence or 0 for document in stronger.documents) == 1.0
     assert stronger.ids != ranked("bm25-z+lambda=0", case).ids
@@ -83,9 +122,9 @@ def test_bm25_searches_for_itself(cases: list[Case]) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("nonsense", "there is no system 'nonsense': 'nonsense' is not one of frozen, bm25, excise, .*z-conditional"),
+        ("nonsense", "there is no system 'nonsense': 'nonsense' is not one of frozen, bm25, .*z-conditional"),
         ("max+nonsense", "'nonsense' is not one of"),
-        ("max+bm25-z", "'bm25-z' is not one of"),
+        ("max+bm25-z", "'bm25-z' does not belong to the paper rule"),
         ("excise:truth", "':oracle' or ':detector', not from ':truth'"),
         ("excise:", "not from ':'"),
         ("phi=high", "'phi=high' is not a number"),
@@ -129,7 +168,7 @@ def test_interventions_are_nine_and_documented() -> None:
 
 
 def test_settings_of_the_shipped_operator_are_the_base(cases: list[Case], collection: Collection) -> None:
-    shipped = Excise(collection.backbone, collection.operator.engine, pooling="max")
+    shipped = Excise(collection.backbone, collection.operator.engine, resolve("frozen-paper", pooling="max"))
     other = Collection(shipped, collection.load_documents)
     topics = oracle_topics(cases[1].query)
     assert find_system("excise:oracle", other).rank(cases[1], topics) == ranked("max", cases[1])

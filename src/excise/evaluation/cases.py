@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -16,13 +15,13 @@ from excise.engines.local import LocalEngine
 from excise.errors import BadIndex
 from excise.evaluation.lexical import Lexical, words
 from excise.evaluation.suites import Query
-from excise.maxsim import Ragged, Vectors
+from excise.judging import taken, wanted_part
+from excise.maxsim import Vectors
 from excise.operator import Excise
 from excise.results import Topic
 from excise.shortlist import Shortlist, maxsim_of
 
 DEPTH = 100  # how many candidates of the frozen index every system sees
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,21 +98,7 @@ class Case:
 
     def wanted(self, topics: Sequence[Topic]) -> Vectors:
         """The query's token vectors less those of the topics."""
-        return self.encoded.outside(mentions(self.query.text, topics))
-
-
-def mentions(query: str, topics: Sequence[Topic]) -> list[tuple[int, int]]:
-    """Where a query names topics: their own places, or the words in common where the query words them differently.
-
-    Examples
-    --------
-    >>> query = "apart from the 1982 movie Annie, any other?"
-    >>> [query[start:end] for start, end in mentions(query, [Topic("Annie (1982 film)", None, None, 1.0)])]
-    ['1982', 'Annie']
-    """
-    spans = [(topic.start, topic.end) for topic in topics if topic.start is not None and topic.end is not None]
-    elsewhere = {word for text in words([t.text for t in topics if t.start is None]) for word in text}
-    return spans + [word.span() for word in _WORD.finditer(query) if word[0].lower() in elsewhere]
+        return wanted_part(self.query.text, self.encoded, topics)
 
 
 def suite_collection(operator: Excise) -> Collection:
@@ -146,11 +131,3 @@ def reranked_case(query: Query, documents: Sequence[Document], collection: Colle
     order = [int(i) for i in np.argsort(-scores, kind="stable")]
     ranked = [documents[i] for i in order]
     return Case(query, encoded, ranked, scores[order], partial(taken, vectors, order), collection)
-
-
-def taken(vectors: EncodedDocuments, positions: Sequence[int]) -> EncodedDocuments:
-    """The vectors of some of the documents, in the order asked for."""
-    bounds = vectors.offsets
-    windows = [[vectors.windows[window] for window in range(bounds[i], bounds[i + 1])] for i in positions]
-    offsets = np.concatenate([[0], np.cumsum([len(own) for own in windows])]).astype(np.int64)
-    return EncodedDocuments(Ragged.of([window for own in windows for window in own]), offsets)

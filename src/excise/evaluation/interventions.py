@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.evaluation.cases import Case, mentions
+from excise.evaluation.cases import Case
 from excise.evaluation.gate import train_gate, unit_means
 from excise.evaluation.lexical import words
+from excise.judging import places
 from excise.maxsim import Vectors, evidence
 from excise.results import Topic
 from excise.rule import Constants
@@ -123,7 +124,7 @@ def drop(case: Case, topics: Sequence[Topic]) -> Readout:
     A query that is nothing but its topics stays as it is.
     """
     text = case.query.text
-    for start, end in sorted(mentions(text, topics), reverse=True):
+    for start, end in sorted(places(text, topics), reverse=True):
         text = f"{text[:start]} {text[end:]}"
     unpenalised = np.zeros(len(case.scores))
     if not words([text])[0]:

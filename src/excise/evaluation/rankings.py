@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from excise.evaluation.cases import Case
@@ -37,6 +37,9 @@ class Ranking:
     @property
     def fired(self) -> bool:
         return bool(self.topics)
+
+
+Rank = Callable[[Case, Sequence[Topic]], Ranking]
 
 
 def frozen_ranking(case: Case) -> Ranking:

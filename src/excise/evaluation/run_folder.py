@@ -147,9 +147,7 @@ def run_config(operator: Excise, systems: Iterable[System], limit: int | None) -
         "depth": DEPTH,
         "backbone": operator.backbone.name,
         "fingerprints": fingerprints,
-        "constants": operator.constants.as_dict(),
-        "pooling": operator.pooling,
-        "scoring": operator.scoring,
+        "settings": operator.settings.as_dict(),
         "versions": {
             "excise": __version__,
             "python": platform.python_version(),

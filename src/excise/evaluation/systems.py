@@ -3,60 +3,51 @@
 ========================  =============================================================================================
 frozen, bm25              the frozen index as it is; BM25 as a first stage of its own
 excise                    the shipped operator
-paper                     the paper's operator: its constants, mean pooling, the whole query scored
-demote, soft, cut         the paper's ladder: a soft penalty over an absolute cut, the same after re-embedding (there is
-                          no adapter yet, so that it equals ``demote``), and over the relative cut
--soft, -hard, -guard      the shipped operator without its soft penalty, its removals, its guard
--demotion, -switch        without all demotion (re-embedding only, which is nothing yet), and re-embedding every query
-                          (which, without an adapter, changes nothing)
+paper                     the paper's rule on the frozen vectors: its constants, mean pooling, the whole query scored
+demote, soft, cut, full   the paper's ladder: a soft penalty over an absolute cut on frozen vectors; the same after
+                          re-embedding; over the relative cut; and with removals and guard, all re-embedded
+-soft, -hard, -guard      the paper's operator without its soft penalty, its removals, its guard
+-demotion, -switch        without all demotion, and without the detector's switch (which, on a query with no topic, can
+                          only re-embed)
 max, top-m, per-topic     other poolings of the evidence
-mask-z                    relevance scored without the topic's tokens, where the query names it word for word
+mask-z                    relevance scored without the topic's words
 cap1, fixed1, fixed2      at most one removal; exactly one; exactly two
-phi= kappa= lambda= tau=  the rule's constants
+phi= kappa= lambda= tau=  the constants of the paper's rule
 cap= k=                   the most removals; how many candidates the operator gets (and returns)
+-lead, -opening           the coverage rule without its leads, without its openings
+lead= opening= match=     the constants of the coverage rule
+reembed, second-look      re-embed with the adapter; judge the union with a search for the query less its topics
+query-only=FOLDER         the frozen index searched with the query vectors of an adapter, nothing ruled out
+reindexed=FOLDER          the same documents indexed anew by a fine-tuned encoder, nothing ruled out
 bm25-z ... z-conditional  the nine interventions of :mod:`excise.evaluation.interventions`, with the plain rule
 ========================  =============================================================================================
 
-Names compose with ``+``: ``paper+max+phi=0.8``; the first may be a base (``excise`` where it is left out) or an
-intervention, the others change it. ``:oracle`` takes the topics from the suite's record; ``:detector``, or nothing,
-from the detector. Where there is no topic every system returns the frozen ranking.
+Names compose with ``+``: ``paper+max+phi=0.8``; the first may be a base or an intervention, the others change it. Where
+the base is left out it is ``excise`` for a change that the coverage rule knows, and ``paper`` for the others.
+``:oracle`` takes the topics from the suite's record; ``:detector``, or nothing, from the detector. Where there is no
+topic every system returns the frozen ranking.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
+from excise.adapter import load_adapter
 from excise.errors import InvalidInput
-from excise.evaluation.cases import DEPTH, Case, Collection, taken
+from excise.evaluation.cases import DEPTH, Case, Collection
+from excise.evaluation.controls import CONTROLS
 from excise.evaluation.interventions import INTERVENTIONS, PLAIN
-from excise.evaluation.rankings import Ranked, Ranking, frozen_ranking, judged_ranking
+from excise.evaluation.rankings import Rank, Ranked, Ranking, frozen_ranking, judged_ranking
 from excise.evaluation.topics import TopicSource
+from excise.judging import Judge, taken, with_second_look
 from excise.maxsim import POOLINGS, Pooling
-from excise.operator import Excise, Scoring
+from excise.operator import Excise
 from excise.results import Topic
-from excise.rule import Constants
+from excise.settings import PAPER_RULE, Settings
 from excise.shortlist import Shortlist, judge
-
-Rank = Callable[[Case, Sequence[Topic]], Ranking]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What can be changed about the operator."""
-
-    constants: Constants
-    pooling: Pooling = "mean"
-    scoring: Scoring = "full"
-
-    def __post_init__(self) -> None:
-        if self.constants.shortlist > DEPTH:
-            raise InvalidInput(f"k must be at most {DEPTH}, the depth of the frozen shortlist.")
-
-    def but(self, **constants: Any) -> Settings:
-        """The same with other constants."""
-        return replace(self, constants=replace(self.constants, **constants))
 
 
 @dataclass(frozen=True)
@@ -68,25 +59,48 @@ class System:
     rank: Rank
 
 
-_PAPER = Settings(Constants())
+_PLAIN = replace(PAPER_RULE, constants=PLAIN)
+_CUT = replace(PAPER_RULE, constants=replace(PAPER_RULE.constants, removal=False))
 _BASES = {
-    "paper": _PAPER,
-    "demote": Settings(PLAIN),
-    "soft": Settings(PLAIN),
-    "cut": _PAPER.but(removal=False),
+    "paper": PAPER_RULE,
+    "demote": _PLAIN,
+    "soft": replace(_PLAIN, reembed=True),
+    "cut": replace(_CUT, reembed=True),
+    "full": replace(PAPER_RULE, reembed=True),
+}
+
+
+def _paper(**constants: Any) -> Callable[[Settings], Settings]:
+    """A change of the paper's constants."""
+    return lambda settings: replace(settings, constants=replace(settings.constants, **constants))
+
+
+def _coverage(**constants: Any) -> Callable[[Settings], Settings]:
+    """A change of the coverage rule's constants."""
+    return lambda settings: replace(settings, coverage=replace(settings.coverage, **constants))
+
+
+_PAPER_CHANGES = {
+    "-soft": _paper(soft_penalty=False),
+    "-switch": _paper(),
+    "-demotion": _paper(soft_penalty=False, removal=False),
+    "-hard": _paper(removal=False),
+    "-guard": _paper(guard=False),
+    "cap1": _paper(removal_cap=1),
+    "fixed1": _paper(removal_cap=1, drop="fixed"),
+    "fixed2": _paper(removal_cap=2, drop="fixed"),
+}
+_COVERAGE_CHANGES = {
+    "-lead": _coverage(lead=float("inf")),
+    "-opening": _coverage(opening_fraction=1.0, opening_floor=1.0),
+    "-guard": _coverage(guard=False),
 }
 _CHANGES: dict[str, Callable[[Settings], Settings]] = {
-    "-soft": lambda settings: settings.but(soft_penalty=False),
-    "-switch": lambda settings: settings,
-    "-demotion": lambda settings: settings.but(soft_penalty=False, removal=False),
-    "-hard": lambda settings: settings.but(removal=False),
-    "-guard": lambda settings: settings.but(guard=False),
     "mask-z": lambda settings: replace(settings, scoring="masked"),
-    "cap1": lambda settings: settings.but(removal_cap=1),
-    "fixed1": lambda settings: settings.but(removal_cap=1, drop="fixed"),
-    "fixed2": lambda settings: settings.but(removal_cap=2, drop="fixed"),
+    "reembed": lambda settings: replace(settings, reembed=True),
+    "second-look": lambda settings: replace(settings, second_look=True),
 }
-_NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
+_PAPER_NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
     "phi": ("removal_fraction", float),
     "kappa": ("anomaly_width", float),
     "lambda": ("penalty_scale", float),
@@ -94,15 +108,26 @@ _NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
     "cap": ("removal_cap", int),
     "k": ("shortlist", int),
 }
+_COVERAGE_NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
+    "lead": ("lead", float),
+    "opening": ("opening_fraction", float),
+    "match": ("match_fraction", float),
+    "tau": ("evidence_floor", float),
+    "k": ("shortlist", int),
+}
 _POOLINGS = tuple(pooling for pooling in POOLINGS if pooling != "mean")
 KNOWN = (
     "frozen",
     "bm25",
+    *(f"{control}=" for control in CONTROLS),
     "excise",
     *_BASES,
+    *_PAPER_CHANGES,
+    "-lead",
+    "-opening",
     *_CHANGES,
     *_POOLINGS,
-    *(f"{name}=" for name in _NUMBERS),
+    *(f"{name}=" for name in {**_PAPER_NUMBERS, **_COVERAGE_NUMBERS}),
     *INTERVENTIONS,
 )
 
@@ -126,6 +151,8 @@ def find_system(name: str, collection: Collection) -> System:
         raise InvalidInput(f"{name!r}: topics come from ':oracle' or ':detector', not from {':' + suffix!r}.")
     if spec in ("frozen", "bm25"):
         return System(name, None, _frozen if spec == "frozen" else _bm25)
+    if (control := spec.partition("="))[0] in CONTROLS:
+        return System(name, None, CONTROLS[control[0]](collection, Path(control[2])))
     first, *changes = spec.split("+")
     rank: Rank
     if first in INTERVENTIONS:
@@ -148,21 +175,33 @@ def _based(shipped: Excise, first: str, changes: list[str]) -> tuple[Settings, l
     """The settings to start from, and the changes that are left to make."""
     if first in _BASES:
         return _BASES[first], changes
-    settings = Settings(shipped.constants, shipped.pooling, shipped.scoring)
-    return settings, changes if first == "excise" else [first, *changes]
+    if first == "excise":
+        return shipped.settings, changes
+    coverage_only = first.partition("=")[0] in ("-lead", "-opening", "lead", "opening", "match")
+    shared = first in ("reembed", "second-look")
+    return shipped.settings if coverage_only or shared else PAPER_RULE, [first, *changes]
 
 
 def _changed(name: str, settings: Settings, changes: Sequence[str]) -> Settings:
+    paper = settings.rule == "paper"
+    named = {**_CHANGES, **(_PAPER_CHANGES if paper else _COVERAGE_CHANGES)}
+    numbers = _PAPER_NUMBERS if paper else _COVERAGE_NUMBERS
     for change in changes:
         key, equals, value = change.partition("=")
-        if change in _CHANGES:
-            settings = _CHANGES[change](settings)
+        if change in named:
+            settings = named[change](settings)
         elif change in _POOLINGS:
             settings = replace(settings, pooling=cast(Pooling, change))
-        elif equals and key in _NUMBERS:
-            settings = settings.but(**{_NUMBERS[key][0]: _number(change, value, _NUMBERS[key][1])})
+        elif equals and key in numbers:
+            field, kind = numbers[key]
+            number = _number(change, value, kind)
+            settings = (_paper if paper else _coverage)(**{field: number})(settings)
+        elif change in KNOWN or f"{key}=" in KNOWN:
+            raise InvalidInput(f"{name!r}: {change!r} does not belong to the {settings.rule} rule.")
         else:
             raise InvalidInput(f"there is no system {name!r}: {change!r} is not one of {', '.join(KNOWN)}.")
+    if settings.shortlist > DEPTH:
+        raise InvalidInput(f"k must be at most {DEPTH}, the depth of the frozen shortlist.")
     return settings
 
 
@@ -175,20 +214,25 @@ def _number(change: str, value: str, kind: type[int] | type[float]) -> float:
 
 def _operating(collection: Collection, settings: Settings) -> Rank:
     """The product's own operator, with settings."""
-    operator = Excise(collection.backbone, None, settings.constants, settings.pooling, settings.scoring)
+    shipped = collection.operator
+    adapter = (shipped.adapter or load_adapter(collection.backbone)) if settings.reembed else None
+    judge_ = Judge(collection.backbone, settings, adapter, shipped.cache)
 
     def rank(case: Case, topics: Sequence[Topic]) -> Ranking:
         if not topics:
             return frozen_ranking(case)
-        shortlist = _first(case.shortlist, settings.constants.shortlist)
-        return judged_ranking(operator.judge(case.encoded, topics, shortlist, case.named(topics)), topics)
+        shortlist = _first(case.shortlist, settings.shortlist)
+        if settings.second_look and shipped.engine is not None:
+            wanted = case.wanted(topics)
+            shortlist = with_second_look(shortlist, shipped.engine, case.encoded, wanted, settings.shortlist)
+        return judged_ranking(judge_(case.query.text, case.encoded, topics, shortlist, case.named(topics)), topics)
 
     return rank
 
 
 def _intervening(name: str, intervention: str, settings: Settings) -> Rank:
     """The plain rule over what an intervention reads."""
-    if (settings.pooling, settings.scoring) != ("mean", "full") or settings.constants.shortlist != DEPTH:
+    if replace(settings, constants=PLAIN) != _PLAIN or settings.shortlist != DEPTH:
         raise InvalidInput(f"{name!r}: an intervention has its own evidence and scores; only constants can be changed.")
     read = INTERVENTIONS[intervention]
 

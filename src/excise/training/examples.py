@@ -18,7 +18,10 @@ from excise.errors import BadCorpus
 from excise.training.generator import generate
 
 LONG_WORDS = 30  # from this many words on, a query counts as long
-WRITTEN = ("implicit_life", "implicit_work", "implicit_plain", "explicit", "traps", "attitude", "odd", "implicit_more", "forms_more")
+WRITTEN = (
+    *("implicit_life", "implicit_work", "implicit_plain", "implicit_more", "attitude"),
+    *("explicit", "forms_more", "odd", "traps"),
+)
 PROBES = ("hard_fire", "decoys_short", "decoys_long", "pairs_trap")
 
 

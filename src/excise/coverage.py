@@ -1,0 +1,173 @@
+"""Coverage: which candidates cover an excluded topic, and which only mention it.
+
+The paper's rule removes at most three candidates. A corpus with twenty pages on the topic needs twenty removals, and a
+page that answers the rest of the query and merely mentions the topic has to stay. Three signals of each candidate tell
+the two apart, and every constant is a fraction or a number of standard deviations of the shortlist's own values:
+
+evidence
+    how well it matches the topic anywhere. Weak against the strongest match: it does not cover the topic.
+opening
+    how well its title and first words match the topic. As well as the best: it is *about* the topic, and goes.
+wanted
+    how well it matches the rest of the query. A candidate that only mentions the topic stays where it leads what is
+    clear of the topic by far, since nothing could replace it; otherwise it goes, since something can.
+
+Like :mod:`excise.rule` this is numpy alone: nothing here knows about text, encoders or indexes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excise.errors import InvalidInput
+from excise.rule import Decision, by_evidence, checked, ordered
+
+Floats = NDArray[np.float64]
+_COMPARED = 20  # the best candidates, whose spread is the unit of the lead
+_CLEAR = 3  # the lead is taken over the third best of the clear candidates: one lucky neighbour does not decide
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The constants of the coverage rule. Chosen on training queries; ``docs/experiments.md`` says how.
+
+    Parameters
+    ----------
+    evidence_floor
+        when no candidate's evidence reaches it, nothing is removed.
+    match_fraction
+        share of the largest evidence from which a candidate matches the topic.
+    opening_fraction
+        share of the best opening from which a matching candidate is about the topic.
+    opening_floor
+        the best opening counts as at least this, so that a shortlist with no page about the topic has none.
+    clear_evidence
+        below this evidence a candidate is clear of the topic.
+    lead
+        standard deviations by which a candidate must lead the clear ones on the rest of the query to stay though it
+        mentions the topic.
+    guard
+        keep the best answer to the rest of the query, unless it is the strongest match to the topic or leads by less.
+    minimum_shortlist
+        with fewer candidates there is nothing to compare with: the strongest match goes last, and nothing is removed.
+    shortlist
+        how many candidates of the first stage are judged.
+
+    Examples
+    --------
+    >>> Coverage(match_fraction=2.0)
+    Traceback (most recent call last):
+        ...
+    excise.errors.InvalidInput: match_fraction must be a number from 0 to 1, got 2.0.
+    """
+
+    evidence_floor: float = 0.4
+    match_fraction: float = 0.7
+    opening_fraction: float = 0.9
+    opening_floor: float = 0.5
+    clear_evidence: float = 0.5
+    lead: float = 2.25
+    guard: bool = True
+    minimum_shortlist: int = 4
+    shortlist: int = 100
+
+    def __post_init__(self) -> None:
+        for name in ("evidence_floor", "match_fraction", "opening_fraction", "opening_floor", "clear_evidence", "lead"):
+            value, high = getattr(self, name), float("inf") if name == "lead" else 1.0
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
+                raise InvalidInput(f"{name} must be a number from 0 to {high:g}, got {value!r}.")
+        for name, least in (("minimum_shortlist", 2), ("shortlist", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
+
+    def as_dict(self) -> dict[str, float | int | bool | str]:
+        """The constants by name, for reports and configuration files."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """What is known of each candidate: see the module's description."""
+
+    evidence: Floats
+    opening: Floats
+    wanted: Floats
+
+
+def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -> Decision:
+    """Rank a shortlist by its scores, less every candidate that covers the excluded topic.
+
+    Examples
+    --------
+    Seven candidates for "electric cars, not Tesla". The first two are about Tesla. The third and the fourth mention it:
+    the third answers the rest of the query far better than anything else, the fourth no better than the clear ones.
+
+    >>> signals = Signals(
+    ...     evidence=np.array([0.95, 0.90, 0.85, 0.85, 0.30, 0.25, 0.20]),
+    ...     opening=np.array([0.95, 0.88, 0.20, 0.20, 0.20, 0.15, 0.20]),
+    ...     wanted=np.array([0.50, 0.45, 0.90, 0.45, 0.46, 0.45, 0.44]),
+    ... )
+    >>> decision = cover(np.array([9.0, 8.9, 8.8, 8.0, 7.9, 7.8, 7.7]), signals)
+    >>> decision.kept.tolist(), decision.removed, decision.mentions
+    ([2, 4, 5, 6], (0, 1, 3), (2,))
+    """
+    constants = constants or Coverage()
+    score, match = checked(scores, signals.evidence)
+    strongest = by_evidence(match, score)[0]
+    untouched = np.zeros_like(score)
+    if match[strongest] < constants.evidence_floor:
+        return Decision(ordered(score), score, untouched, None, branch="floor")
+    cut = max(constants.evidence_floor, constants.match_fraction * float(match[strongest]))
+    if len(score) < constants.minimum_shortlist:
+        return _last(score, strongest, cut)
+
+    matching = match >= cut
+    best_opening = max(float(signals.opening.max()), constants.opening_floor)
+    about = signals.opening >= constants.opening_fraction * best_opening
+    answers = leads(signals.wanted, match, constants.clear_evidence) > constants.lead
+    covers = matching & (about | ~answers)
+    best = int(np.argmax(signals.wanted))
+    guarded = constants.guard and best != strongest and bool(answers[best] and covers[best])
+    if guarded:
+        covers[best] = False
+    removed = tuple(i for i in by_evidence(match, score) if covers[i])
+    return Decision(
+        ranking=ordered(score, removed),
+        scores=score,
+        penalties=untouched,
+        cut=cut,
+        removed=removed,
+        protected=best if guarded else None,
+        branch="coverage",
+        mentions=tuple(int(i) for i in np.flatnonzero(matching & ~covers) if not (guarded and i == best)),
+    )
+
+
+def leads(wanted: Floats, match: Floats, clear_evidence: float) -> Floats:
+    """By how many standard deviations each candidate leads those clear of the topic, on the rest of the query.
+
+    Examples
+    --------
+    >>> leads(np.array([0.9, 0.5, 0.5, 0.5]), np.array([0.9, 0.1, 0.1, 0.1]), 0.5).round(2).tolist()
+    [2.31, 0.0, 0.0, 0.0]
+    """
+    clear = match < clear_evidence
+    if clear.sum() < _CLEAR:
+        clear = match <= np.sort(match)[min(_CLEAR, len(match)) - 1]
+    others = np.sort(wanted[clear])[::-1]
+    spread = float(np.sort(wanted)[::-1][:_COMPARED].std())
+    if spread < 1e-9:
+        return np.zeros_like(wanted)
+    return np.asarray((wanted - others[min(_CLEAR, len(others)) - 1]) / spread, dtype=np.float64)
+
+
+def _last(score: Floats, strongest: int, cut: float) -> Decision:
+    """Too few candidates to judge: the strongest match loses so much that it comes last."""
+    penalties = np.zeros_like(score)
+    if len(score) > 1:
+        penalties[strongest] = max(0.0, score[strongest] - score.min()) + 1e-3
+    return Decision(ordered(score - penalties), score - penalties, penalties, cut, branch="few")

@@ -1,0 +1,138 @@
+"""Weighing a shortlist: topics and candidates become vectors, vectors become evidence, and the rule decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from excise.backbone import Backbone, EncodedDocuments, EncodedQuery
+from excise.cache import EmbeddingCache
+from excise.engines.base import Engine
+from excise.errors import InvalidInput
+from excise.maxsim import Ragged, Vectors
+from excise.results import Topic
+from excise.settings import Settings
+from excise.shortlist import Judgement, Shortlist, evidence_of, judge, judge_coverage, maxsim_of, signals_of
+from excise.words import mentions
+
+if TYPE_CHECKING:
+    from excise.adapter import Adapter
+
+
+class Judge:
+    """Applies a rule to shortlists, on frozen vectors or on those of an adapter.
+
+    Parameters
+    ----------
+    backbone
+        encodes topics.
+    settings
+        which rule, with which constants, on which vectors.
+    adapter, cache
+        what re-embeds where the settings ask for it, and where re-embedded documents are kept.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        settings: Settings,
+        adapter: Adapter | None = None,
+        cache: EmbeddingCache | None = None,
+    ) -> None:
+        if settings.reembed and adapter is None:
+            raise InvalidInput(f"re-embedding needs an adapter, and there is none for the backbone {backbone.name!r}.")
+        self.backbone = backbone
+        self.settings = settings
+        self.adapter = adapter if settings.reembed else None
+        self.cache = cache
+
+    def __call__(
+        self,
+        query: str,
+        encoded: EncodedQuery,
+        topics: Sequence[Topic],
+        shortlist: Shortlist,
+        named: Sequence[Vectors] | None = None,
+        *,
+        index_id: str = "",
+        keep_scores: bool = False,
+    ) -> Judgement:
+        """Weigh a shortlist against topics and apply the rule.
+
+        Parameters
+        ----------
+        query, encoded
+            the query and its token vectors.
+        topics
+            what is ruled out; at least one.
+        shortlist
+            the first stage's candidates.
+        named
+            the topics' token vectors, where they are encoded already.
+        index_id
+            tells the cache which index, in which state, the candidates come from.
+        keep_scores
+            rank by the scores that the candidates came with, whatever the settings say.
+        """
+        if self.adapter is not None:
+            encoded, named = self.adapter.encode_query(query), None
+            vectors = self.adapter.reembed(shortlist.documents, self.cache, index_id)
+            scores = shortlist.scores if keep_scores else maxsim_of(encoded.vectors, vectors)
+            shortlist = replace(shortlist, vectors=vectors, scores=scores)
+        named = named or (self.adapter or self.backbone).encode_topics([topic.text for topic in topics])
+        wanted = wanted_part(query, encoded, topics)
+        masked = self.settings.scoring == "masked" and not keep_scores
+        if self.settings.rule == "paper":
+            if masked:
+                shortlist = replace(shortlist, scores=maxsim_of(wanted, shortlist.vectors))
+            match = evidence_of(named, shortlist.vectors, self.settings.pooling)
+            return judge(shortlist, match, self.settings.constants)
+        signals = signals_of(named, wanted, shortlist.vectors, self.settings.pooling)
+        if masked and signals.evidence.max() >= self.settings.evidence_floor:  # else nothing is to change
+            shortlist = replace(shortlist, scores=signals.wanted * len(wanted))
+        return judge_coverage(shortlist, signals, self.settings.coverage)
+
+
+def places(query: str, topics: Sequence[Topic]) -> list[tuple[int, int]]:
+    """Where a query names topics: their own places, or the words in common where the query words them differently."""
+    placed = [(topic.start, topic.end) for topic in topics if topic.start is not None and topic.end is not None]
+    return placed + mentions(query, [topic.text for topic in topics if topic.start is None])
+
+
+def wanted_part(query: str, encoded: EncodedQuery, topics: Sequence[Topic]) -> Vectors:
+    """The query's token vectors less those that name the topics."""
+    return encoded.outside(places(query, topics))
+
+
+def with_second_look(
+    shortlist: Shortlist, engine: Engine, encoded: EncodedQuery, wanted: Vectors, depth: int
+) -> Shortlist:
+    """The shortlist and what a search for the wanted part alone finds, ranked together by the whole query."""
+    known = {document.id for document in shortlist.documents}
+    more = [candidate.id for candidate in engine.search(wanted, depth) if candidate.id not in known]
+    if not more:
+        return shortlist
+    vectors = joined(shortlist.vectors, engine.vectors(more))
+    scores = np.concatenate([shortlist.scores, maxsim_of(encoded.vectors, engine.vectors(more))])
+    documents = [*shortlist.documents, *engine.fetch(more)]
+    order = [int(i) for i in np.argsort(-scores, kind="stable")]
+    return replace(
+        shortlist, documents=[documents[i] for i in order], vectors=taken(vectors, order), scores=scores[order]
+    )
+
+
+def joined(first: EncodedDocuments, second: EncodedDocuments) -> EncodedDocuments:
+    """The documents of both, one after the other."""
+    windows = [part.windows[i] for part in (first, second) for i in range(len(part.windows))]
+    return EncodedDocuments(Ragged.of(windows), np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]]))
+
+
+def taken(vectors: EncodedDocuments, positions: Sequence[int]) -> EncodedDocuments:
+    """The vectors of some of the documents, in the order asked for."""
+    bounds = vectors.offsets
+    windows = [[vectors.windows[window] for window in range(bounds[i], bounds[i + 1])] for i in positions]
+    offsets = np.concatenate([[0], np.cumsum([len(own) for own in windows])]).astype(np.int64)
+    return EncodedDocuments(Ragged.of([window for own in windows for window in own]), offsets)
