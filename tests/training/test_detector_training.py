@@ -14,6 +14,8 @@ from excise.detector import DetectorConfig
 from excise.errors import InvalidInput
 from excise.training.detector import TrainingArguments, span_scores, train_detector
 from excise.training.examples import Example
+from excise.training.lengths import VARIANTS, length_table, variant
+from excise.training.recipe import Recipe
 
 TEXTS = ["cars", "tea", "novels", "chess openings", "moons", "guitars", "bridges", "cheese"]
 EXAMPLES = [
@@ -72,3 +74,16 @@ def test_the_command_writes_weights_and_card(plain_checkpoint: Path, tmp_path: P
         p.name for p in tmp_path.iterdir()
     }
     assert json.loads((tmp_path / "validation.json").read_text())["calibration"]["threshold"] >= 0.5
+
+
+def test_lengths_are_compared_on_equally_many_queries(tmp_path: Path) -> None:
+    rows = [Example("short query", (), "a", "plain") for _ in range(30)]
+    rows += [Example("a long query " * 20, ((2, 6),), "a", "implicit") for _ in range(5)]
+    rows += [Example("a long query " * 20, (), "a", "partner") for _ in range(5)]
+    chosen = {name: variant(rows, keep, 20, seed=0) for name, keep in VARIANTS.items()}
+    assert [len(examples) for examples in chosen.values()] == [20, 20, 20]
+    assert [sum(example.is_long for example in examples) for examples in chosen.values()] == [0, 5, 10]
+    recipe = Recipe(None, 20, 20, 24, False, DetectorConfig(), TrainingArguments(epochs=1))
+    table = length_table(recipe, 8, tmp_path)
+    assert set(table) == set(VARIANTS)
+    assert (tmp_path / "lengths.json").is_file()

@@ -55,6 +55,29 @@ def detector(
 
 
 @train.command()
+def lengths(
+    out: Annotated[Path, typer.Option("--out", help="The folder that lengths.json is written to.")],
+    data: Annotated[Path | None, typer.Option(help="Folder of public query sets, for learning.")] = None,
+    sample: Annotated[int, typer.Option(help="Queries that each of the three detectors is trained on.")] = 3_000,
+    epochs: Annotated[int, typer.Option(help="Passes over them.")] = 2,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    limit: Annotated[int | None, typer.Option(help="Use only so many examples, to try it out.")] = None,
+    threads: Annotated[int, typer.Option(help="Threads that torch may use.")] = 2,
+) -> None:
+    """What long queries teach the detector: three trained alike, on short ones, with long no-fires, with both."""
+    import torch
+
+    from excise.detector import DetectorConfig
+    from excise.training.detector import TrainingArguments
+    from excise.training.lengths import length_table
+    from excise.training.recipe import Recipe
+
+    torch.set_num_threads(threads)
+    arguments = TrainingArguments(epochs=epochs, seed=seed)
+    length_table(Recipe(data, 1_200, 3_000, limit, False, DetectorConfig(), arguments), sample, out)
+
+
+@train.command()
 def projection(
     out: Annotated[Path, typer.Option("--out", help="The folder that the weights are written to.")],
     dimensions: Annotated[int, typer.Option(help="Dimensions that are stored per token.")] = 128,

@@ -64,14 +64,14 @@ def make_detector(recipe: Recipe, out: Path, choose_rate: bool) -> None:
         best = max(rates, key=lambda rate: (round(rates[rate], 4), -rate))  # ties go to the smaller rate
         recipe = replace(recipe, arguments=replace(recipe.arguments, learning_rate=best))
     train, held = recipe.examples(probes_held_out=True)
-    judged = _train(recipe, train, out / "validation-run", "measuring")
+    judged = train_with_bar(recipe, train, out / "validation-run", "measuring")
     reports = validate(judged, held)
     calibration = calibrate(span_scores(judged, held), held, recipe.config.threshold)
     recipe = replace(recipe, config=replace(recipe.config, threshold=calibration.threshold))
     shipped = Detector(judged.tagger, judged.tokenizer, recipe.config)
     if recipe.probes:
         train, _ = recipe.examples(probes_held_out=False)
-        shipped = _train(recipe, train, out / "final-run", "training")
+        shipped = train_with_bar(recipe, train, out / "final-run", "training")
     shipped.save_pretrained(out)
     _write_card(out, recipe, len(train), reports, calibration, rates)
     err.print(_table(reports))
@@ -83,7 +83,7 @@ def search_rates(recipe: Recipe, sample: int = 2_500) -> dict[float, float]:
     found = {}
     for rate in LEARNING_RATES:
         one = replace(recipe, arguments=replace(recipe.arguments, learning_rate=rate, epochs=1))
-        trained = _train(one, train[:sample], None, f"learning rate {rate:g}")
+        trained = train_with_bar(one, train[:sample], None, f"learning rate {rate:g}")
         scores = span_scores(trained, held)
         fired = scores > recipe.config.threshold
         labels = [row.fires for row in held]
@@ -92,7 +92,8 @@ def search_rates(recipe: Recipe, sample: int = 2_500) -> dict[float, float]:
     return found
 
 
-def _train(recipe: Recipe, examples: Sequence[Example], checkpoints: Path | None, title: str) -> Detector:
+def train_with_bar(recipe: Recipe, examples: Sequence[Example], checkpoints: Path | None, title: str) -> Detector:
+    """Train with a progress bar, and checkpoints where a folder is given."""
     with bar() as tell:
         return train_detector(
             examples,
