@@ -26,6 +26,7 @@ FIRES = {
 SILENT = [
     "electric cars",
     "sugar-free gum brands",
+    "countries without an army",
     "what happens if strep throat is not treated",
     "No Country for Old Men",
     "not only violins but also cellos",

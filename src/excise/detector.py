@@ -1,7 +1,7 @@
 """The detector: reads a query, and finds the words that name what it excludes, if it excludes anything.
 
 A low-rank adaptation of the encoder and a linear head give each token the probability that it names an excluded topic.
-The detector fires when the largest of them passes the threshold; the topics are then the words over one half. It
+The detector fires when the largest of them passes the threshold; the topics are then the words over a fifth. It
 needs the text of the query only, so the shipped one serves any backbone.
 """
 
@@ -29,7 +29,8 @@ from excise.rule import Constants
 from excise.words import is_content, trim
 
 WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
-_MEMBER = 0.5  # a token belongs to a topic above this probability, once the detector has fired
+_MEMBER = 0.2  # a token belongs to a topic above this probability, once the detector has fired: half of a mixed
+# exclusion's second topics lie below 0.5 (docs/experiments.md)
 _BATCH = 32
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
 _JOINING = re.compile("[\\s'\u2019\\-\u2013/&.:]*")  # what may stand between two words of one topic
@@ -162,14 +163,15 @@ class Detector:
         content = [is_content(query[start:end]) for start, end in spans]
         score = float(chances[content].max()) if any(content) else 0.0
         fired = score > self.config.threshold
-        return Detection(query, fired, score, _topics(query, spans, chances) if fired else ())
+        member = min(_MEMBER, self.config.threshold)  # whatever fired must be a topic
+        return Detection(query, fired, score, _topics(query, spans, chances, member) if fired else ())
 
 
-def _topics(query: str, spans: NDArray[np.int64], chances: NDArray[np.float64]) -> tuple[Topic, ...]:
+def _topics(query: str, spans: NDArray[np.int64], chances: NDArray[np.float64], member: float) -> tuple[Topic, ...]:
     """Runs of likely tokens, grown to whole words, joined over small gaps and trimmed."""
     marked: dict[tuple[int, int], float] = {}
     for (start, end), chance in zip(spans.tolist(), chances.tolist(), strict=True):
-        if end > start and chance > _MEMBER:
+        if end > start and chance > member:
             word = _whole_word(query, start, end)
             marked[word] = max(chance, marked.get(word, 0.0))
     runs: list[list[Any]] = []

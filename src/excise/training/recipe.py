@@ -65,10 +65,10 @@ def make_detector(recipe: Recipe, out: Path, choose_rate: bool) -> None:
         recipe = replace(recipe, arguments=replace(recipe.arguments, learning_rate=best))
     train, held = recipe.examples(probes_held_out=True)
     judged = train_with_bar(recipe, train, out / "validation-run", "measuring")
-    reports = validate(judged, held)
     calibration = calibrate(span_scores(judged, held), held, recipe.config.threshold)
     recipe = replace(recipe, config=replace(recipe.config, threshold=calibration.threshold))
     shipped = Detector(judged.tagger, judged.tokenizer, recipe.config)
+    reports = validate(shipped, held)
     if recipe.probes:
         train, _ = recipe.examples(probes_held_out=False)
         shipped = train_with_bar(recipe, train, out / "final-run", "training")

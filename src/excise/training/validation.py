@@ -15,8 +15,9 @@ from excise.results import Detection
 from excise.training.examples import Example
 
 FALSE_FIRE_BUDGET = 0.01  # on ordinary queries (SciFact, NFCorpus, plain search queries)
+DECOY_BUDGET = 0.08  # on short decoys and on long ones, each
 BUDGET_SOURCES = ("plain", "scifact", "nfcorpus")
-THRESHOLDS = tuple(round(0.50 + 0.02 * step, 2) for step in range(25))
+THRESHOLDS = tuple(round(0.30 + 0.02 * step, 2) for step in range(35))
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,18 @@ def calibrate(
 ) -> Calibration:
     """Choose the threshold as the paper does: keep the default unless J moves by more than its sampling error.
 
-    A threshold is admissible when false fires on ordinary queries stay within the budget. Over the admissible ones, the
-    spread of Youden's J (sensitivity plus specificity, minus one) is held against twice its binomial standard error.
+    A threshold is admissible when false fires on ordinary queries and on decoys stay within their budgets. Over these,
+    the spread of Youden's J (sensitivity plus specificity, minus one) is held against twice its standard error.
     """
     fires = np.array([example.fires for example in examples])
     ordinary = np.array([example.source in BUDGET_SOURCES for example in examples])
-    admissible = tuple(t for t in THRESHOLDS if not ordinary.any() or (scores[ordinary] > t).mean() <= budget)
+    limits = [(ordinary, budget)]
+    limits += [
+        (np.array([e.source == name for e in examples]), DECOY_BUDGET) for name in ("decoys_short", "decoys_long")
+    ]
+    admissible = tuple(
+        t for t in THRESHOLDS if all(not rows.any() or (scores[rows] > t).mean() <= most for rows, most in limits)
+    )
     youden = {t: float((scores[fires] > t).mean() - (scores[~fires] > t).mean()) for t in admissible}
     if not youden:
         return Calibration(default, (), {}, 0.0, 0.0, "no threshold keeps false fires within the budget")
