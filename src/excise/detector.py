@@ -1,7 +1,7 @@
 """The detector: reads a query, and finds the words that name what it excludes, if it excludes anything.
 
 A low-rank adaptation of the encoder and a linear head give each token the probability that it names an excluded topic.
-The detector fires when the largest of them passes the threshold; the topics are then the words over a fifth. It
+The detector fires when the largest of them passes the threshold; the topics are then the words over it. It
 needs the text of the query only, so the shipped one serves any backbone.
 """
 
@@ -29,8 +29,7 @@ from excise.rule import Constants
 from excise.words import is_content, trim
 
 WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
-_MEMBER = 0.2  # a token belongs to a topic above this probability, once the detector has fired: half of a mixed
-# exclusion's second topics lie below 0.5 (docs/experiments.md)
+_MEMBER = 0.5  # a token belongs to a topic above this probability, or above the threshold where that is lower
 _BATCH = 32
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
 _JOINING = re.compile("[\\s'\u2019\\-\u2013/&.:]*")  # what may stand between two words of one topic
