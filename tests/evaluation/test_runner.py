@@ -52,7 +52,7 @@ def test_the_summary(finished: Path) -> None:
     config = metrics["config"]
     assert (config["backbone"], config["limit"], config["baseline"]) == ("minilm", 18, "frozen")
     assert set(config["fingerprints"]) == {"backbone", "corpus", "queries"}
-    assert config["constants"]["evidence_floor"] == 0.35
+    assert (config["rule"], config["constants"]["evidence_floor"]) == ("coverage", 0.4)
 
 
 def test_a_line_per_system_and_query(finished: Path) -> None:

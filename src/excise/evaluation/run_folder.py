@@ -147,7 +147,7 @@ def run_config(operator: Excise, systems: Iterable[System], limit: int | None) -
         "depth": DEPTH,
         "backbone": operator.backbone.name,
         "fingerprints": fingerprints,
-        "settings": operator.settings.as_dict(),
+        **operator.settings.as_dict(),
         "versions": {
             "excise": __version__,
             "python": platform.python_version(),
