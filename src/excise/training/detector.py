@@ -162,7 +162,7 @@ def mistyped(text: str, chooser: random.Random) -> str:
     Examples
     --------
     >>> mistyped("without onion", random.Random(1))
-    'wihtout onion'
+    'wtihout onion'
     """
     places = [match.start() for match in re.finditer(r"(?<=[^\W\d_])[^\W\d_]{2}(?=[^\W\d_]{2})", text)]
     if not places:
