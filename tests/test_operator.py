@@ -98,6 +98,10 @@ def test_a_second_look_adds_candidates_and_no_doubles(demo: Excise) -> None:
     assert len(second) == len(set(second))
 
 
+def test_the_cache_keeps_to_the_budget_that_it_was_given(demo: Excise) -> None:
+    assert excise.load(backbone=demo.backbone, cache_bytes=5_000).cache.stats.max_bytes == 5_000
+
+
 def test_re_embedding_fills_the_cache_and_shows_its_figures(demo: Excise) -> None:
     narrow = replace(resolve("paper"), constants=Constants(shortlist=6))
     operator = Excise(demo.backbone, demo.engine, narrow)

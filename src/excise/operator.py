@@ -53,7 +53,7 @@ class Excise:
         self.backbone = backbone
         self.engine = engine
         self.settings = settings or Settings()
-        self.cache = cache or EmbeddingCache()
+        self.cache = EmbeddingCache() if cache is None else cache  # an empty one is false
         self.adapter = adapter or (load_adapter(backbone) if self.settings.reembed else None)
         self.judge = Judge(backbone, self.settings, self.adapter, self.cache)
         self._detector = detector

@@ -57,7 +57,7 @@ def test_an_interrupted_run_ends_like_an_uninterrupted_one(config: DetectorConfi
         train_detector(EXAMPLES, arguments, config, interrupt, tmp_path)
     resumed = train_detector(EXAMPLES, arguments, config, checkpoints=tmp_path)
     assert span_scores(resumed, EXAMPLES) == pytest.approx(span_scores(whole, EXAMPLES), abs=1e-4)
-    with pytest.raises(InvalidInput, match="other arguments"):
+    with pytest.raises(InvalidInput, match="another run"):
         train_detector(EXAMPLES, TrainingArguments(epochs=2), config, checkpoints=tmp_path)
 
 

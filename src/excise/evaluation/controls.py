@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 from excise.adapter import Adapter
-from excise.backbone import Backbone, load_backbone
+from excise.backbone import load_backbone
 from excise.engines.base import Engine
 from excise.errors import InvalidInput
 from excise.evaluation.cases import Case, Collection
+from excise.evaluation.indexes import cached_index
 from excise.evaluation.rankings import Rank, Ranked, Ranking
 from excise.maxsim import Vectors
 from excise.operator import Excise
@@ -40,9 +39,10 @@ def reindexed(collection: Collection, folder: Path) -> Rank:
 
     @cache
     def engine() -> Engine:
-        place = _place(collection, backbone)
+        documents = collection.load_documents()
+        contents = "\n".join(sorted(f"{document.id} {document.full_text}" for document in documents))
         operator = Excise(backbone)
-        operator.index(collection.load_documents(), place)
+        operator.index(documents, cached_index("control", backbone, contents))
         assert operator.engine is not None
         return operator.engine
 
@@ -64,13 +64,6 @@ def _engine(collection: Collection) -> Engine:
     if collection.operator.engine is None:
         raise InvalidInput("a control is measured on an index, and there is none.")
     return collection.operator.engine
-
-
-def _place(collection: Collection, backbone: Backbone) -> Path:
-    root = Path(os.environ.get("EXCISE_CACHE") or Path.home() / ".cache" / "excise")
-    ids = sorted(document.id for document in collection.load_documents())
-    both = f"{backbone.fingerprint}-{hashlib.sha256(chr(10).join(ids).encode()).hexdigest()}"
-    return root / "indexes" / f"control-{hashlib.sha256(both.encode()).hexdigest()[:16]}"
 
 
 def _found(case: Case, engine: Engine, query: Vectors) -> Ranking:

@@ -31,10 +31,15 @@ def corpus_fingerprint(corpus: Path) -> str:
 
 
 def index_place(suite: Suite, backbone: Backbone) -> Path:
-    """Where the index of a suite is kept: below ``EXCISE_CACHE``, or ``~/.cache/excise``."""
+    """Where the index of a suite is kept."""
+    return cached_index(suite.name, backbone, corpus_fingerprint(suite.corpus))
+
+
+def cached_index(name: str, backbone: Backbone, contents: str) -> Path:
+    """The folder of an index of some contents: below ``EXCISE_CACHE``, or ``~/.cache/excise``."""
     root = Path(os.environ.get("EXCISE_CACHE") or Path.home() / ".cache" / "excise")
-    both = f"{backbone.fingerprint}-{corpus_fingerprint(suite.corpus)}"
-    return root / "indexes" / f"{suite.name}-{hashlib.sha256(both.encode()).hexdigest()[:16]}"
+    both = f"{backbone.fingerprint}-{contents}"
+    return root / "indexes" / f"{name}-{hashlib.sha256(both.encode()).hexdigest()[:16]}"
 
 
 def build_index(suite: Suite, operator: Excise, index: Path | None, tell: Tell) -> LocalEngine:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,11 @@ from torch import Tensor, nn
 
 from excise.detector import Detector, DetectorConfig, TokenTagger
 from excise.errors import InvalidInput
+from excise.training.checkpoints import rate_at, resume, save
 from excise.training.examples import Example
 from excise.words import is_content
 
 LEARNING_RATES = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3)  # the paper's grid for adapters
-_CHECKPOINT = "checkpoint.safetensors"
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,16 @@ def train_detector(
     optimizer = torch.optim.AdamW(trained, lr=arguments.learning_rate, weight_decay=0.01)
     plan = [list(_batches(items, arguments, epoch)) for epoch in range(arguments.epochs)]
     steps = sum(len(batches) for batches in plan)
-    start = _resume(checkpoints, detector, optimizer, average, arguments)
+    run = json.dumps({**asdict(arguments), "examples": _digest(examples)}, sort_keys=True)
+    start, kept = resume(checkpoints, optimizer, run)
     before = done = sum(len(batches) for batches in plan[:start])
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(before + step, steps, arguments.warmup))
+    if kept:
+        average.state = {name: kept.pop(f"average.{name}") for name in average.state}
+        average.steps = before
+        tagger.load_state(kept)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: rate_at(before + step, steps, arguments.warmup)
+    )
     for epoch in range(start, arguments.epochs):
         tagger.train()
         torch.manual_seed(arguments.seed * 1000 + epoch)
@@ -108,15 +117,16 @@ def train_detector(
             done += 1
             if progress is not None:
                 progress(done, steps, loss.item())
-        _save(checkpoints, detector, optimizer, average, epoch + 1, arguments)
+        averaged = {f"average.{name}": tensor for name, tensor in average.state.items()}
+        save(checkpoints, {**tagger.state(), **averaged}, optimizer, run, epoch + 1)
     tagger.load_state(average.state)
     tagger.eval()
     return detector
 
 
-def _rate(step: int, steps: int, warmup: float) -> float:
-    ramp = max(1, int(steps * warmup))
-    return (step + 1) / ramp if step < ramp else max(0.0, (steps - step) / max(1, steps - ramp))
+def _digest(examples: Sequence[Example]) -> str:
+    rows = [[example.text, example.spans] for example in examples]
+    return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
 
 
 def _item(tokenizer: Any, example: Example, max_tokens: int) -> _Item:
@@ -202,58 +212,6 @@ def _loss(tagger: nn.Module, batch: Sequence[_Item], arguments: TrainingArgument
     fires = (labels * content).max(dim=1).values
     query_loss = nn.functional.binary_cross_entropy_with_logits(strongest, fires)
     return token_loss / len(batch) / 8 + arguments.query_weight * query_loss
-
-
-def _save(
-    folder: Path | None,
-    detector: Detector,
-    optimizer: torch.optim.Optimizer,
-    average: _Average,
-    epoch: int,
-    arguments: TrainingArguments,
-) -> None:
-    from safetensors.torch import save_file
-
-    if folder is None:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    state = dict(detector.tagger.state())
-    state |= {f"average.{name}": tensor for name, tensor in average.state.items()}
-    for number, moments in optimizer.state_dict()["state"].items():
-        state |= {f"optimizer.{number}.{name}": torch.as_tensor(value).clone() for name, value in moments.items()}
-    temporary = folder / f"{_CHECKPOINT}.new"
-    metadata = {"epoch": str(epoch), "steps": str(average.steps), "arguments": str(asdict(arguments))}
-    save_file(state, temporary, metadata=metadata)
-    temporary.replace(folder / _CHECKPOINT)
-
-
-def _resume(
-    folder: Path | None,
-    detector: Detector,
-    optimizer: torch.optim.Optimizer,
-    average: _Average,
-    arguments: TrainingArguments,
-) -> int:
-    """Load a checkpoint of the same arguments, and return how many epochs it has behind it."""
-    from safetensors import safe_open
-
-    if folder is None or not (folder / _CHECKPOINT).exists():
-        return 0
-    with safe_open(folder / _CHECKPOINT, framework="pt") as stored:
-        metadata = stored.metadata()
-        if metadata["arguments"] != str(asdict(arguments)):
-            raise InvalidInput(f"{folder} holds a run with other arguments: {metadata['arguments']}.")
-        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (not a dictionary)
-    average.steps = int(metadata["steps"])
-    average.state = {name: tensors.pop(f"average.{name}") for name in average.state}
-    detector.tagger.load_state({name: t for name, t in tensors.items() if not name.startswith("optimizer.")})
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith("optimizer."):
-            _, number, part = name.split(".", 2)
-            moments.setdefault(int(number), {})[part] = tensor
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
-    return int(metadata["epoch"])
 
 
 def span_scores(detector: Detector, examples: Sequence[Example]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from excise.errors import InvalidInput
 from excise.progress import Tell
 from excise.rule import Constants
+from excise.training.checkpoints import rate_at, resume, save
 from excise.training.learner import Learner, Tokens, evidence, penalised, relevance
 from excise.training.triples import Triple, batches
 
 ADAPTER_RATES = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3)  # the paper's grid for adapters
 FULL_RATES = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4)  # and for full fine-tunes, which diverge above
 Loss = Callable[[Learner, Sequence[Triple]], Tensor]
-_CHECKPOINT = "checkpoint.safetensors"
 _WARMUP = 0.06
 
 
@@ -88,9 +88,11 @@ def fit(
     trained = [parameter for parameter in learner.trained.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=arguments.learning_rate, weight_decay=0.01)
     run = json.dumps({**asdict(arguments), "kind": learner.kind, "triples": _digest(triples)}, sort_keys=True)
-    start = _resume(checkpoints, learner, optimizer, run)
+    start, kept = resume(checkpoints, optimizer, run)
+    if kept:
+        learner.trained.load_state_dict(kept, strict=False)  # only what is trained is kept
     before = done = sum(len(epoch) for epoch in plan[:start])
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(before + step, steps))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate_at(before + step, steps, _WARMUP))
     for epoch in range(start, arguments.epochs):
         for batch in plan[epoch]:
             loss = loss_of(learner, batch)
@@ -102,7 +104,7 @@ def fit(
             done += 1
             if tell is not None:
                 tell(done, steps, loss.item())
-        _save(checkpoints, learner, optimizer, run, epoch + 1)
+        save(checkpoints, dict(learner.trained.named_parameters()), optimizer, run, epoch + 1)
 
 
 def search_rates(
@@ -188,11 +190,6 @@ def _at(values: Tensor, columns: Tensor) -> Tensor:
     return values.gather(1, columns[:, None]).squeeze(1)
 
 
-def _rate(step: int, steps: int) -> float:
-    ramp = max(1, int(steps * _WARMUP))
-    return (step + 1) / ramp if step < ramp else max(0.0, (steps - step) / max(1, steps - ramp))
-
-
 def _digest(triples: Sequence[Triple]) -> str:
     rows = [[t.query, t.topics, t.gold.id, t.negative.id if t.negative else None] for t in triples]
     return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
@@ -201,40 +198,3 @@ def _digest(triples: Sequence[Triple]) -> str:
 def sample(triples: Sequence[Triple], most: int, seed: int) -> list[Triple]:
     """At most so many triples, chosen by the seed."""
     return list(triples) if len(triples) <= most else random.Random(seed).sample(list(triples), most)
-
-
-def _save(folder: Path | None, learner: Learner, optimizer: torch.optim.Optimizer, run: str, epoch: int) -> None:
-    from safetensors.torch import save_file
-
-    if folder is None:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    state = {f"weights.{name}": tensor.detach().clone() for name, tensor in learner.trained.named_parameters()}
-    for number, moments in optimizer.state_dict()["state"].items():
-        state |= {f"optimizer.{number}.{name}": torch.as_tensor(value).clone() for name, value in moments.items()}
-    temporary = folder / f"{_CHECKPOINT}.new"
-    save_file(state, temporary, metadata={"epoch": str(epoch), "run": run})
-    temporary.replace(folder / _CHECKPOINT)
-
-
-def _resume(folder: Path | None, learner: Learner, optimizer: torch.optim.Optimizer, run: str) -> int:
-    """Load a checkpoint of the same run, and return how many epochs it has behind it."""
-    from safetensors import safe_open
-
-    if folder is None or not (folder / _CHECKPOINT).exists():
-        return 0
-    with safe_open(folder / _CHECKPOINT, framework="pt") as stored:
-        metadata = stored.metadata()
-        if metadata["run"] != run:
-            raise InvalidInput(f"{folder} holds another run, with {metadata['run']}: remove it or name another folder.")
-        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (not a dictionary)
-    moments: dict[int, dict[str, Tensor]] = {}
-    with torch.no_grad():
-        for name, parameter in learner.trained.named_parameters():
-            parameter.copy_(tensors[f"weights.{name}"])
-    for name, tensor in tensors.items():
-        if name.startswith("optimizer."):
-            _, number, part = name.split(".", 2)
-            moments.setdefault(int(number), {})[part] = tensor
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
-    return int(metadata["epoch"])

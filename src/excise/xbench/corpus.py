@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -73,12 +74,10 @@ class IndexedCorpus:
     def means(self) -> Matrix:
         """One mean vector a document, in the order of ``ids``; kept on disk once computed."""
         if self._means_file.is_file():
-            try:
+            with suppress(ValueError, OSError):  # a damaged file is computed again
                 stored: Matrix = np.load(self._means_file, allow_pickle=False)
                 if stored.shape == (len(self.ids), self._engine.info.dimensions) and stored.dtype == np.float32:
                     return stored
-            except (ValueError, OSError):
-                pass  # damaged: computed again below
         parts = []
         for start in range(0, len(self.ids), _READ):
             encoded = self._engine.vectors(self.ids[start : start + _READ])

@@ -1,0 +1,61 @@
+"""What every training run shares: the rate over its steps, and a state on disk that an interrupted run goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from excise.errors import InvalidInput
+
+_FILE = "checkpoint.safetensors"
+
+
+def rate_at(step: int, steps: int, warmup: float) -> float:
+    """The share of the learning rate at a step: up over the warm-up, then down to nothing.
+
+    Examples
+    --------
+    >>> [rate_at(step, 10, 0.2) for step in (0, 1, 2, 6, 9)]
+    [0.5, 1.0, 1.0, 0.5, 0.125]
+    """
+    ramp = max(1, int(steps * warmup))
+    return (step + 1) / ramp if step < ramp else max(0.0, (steps - step) / max(1, steps - ramp))
+
+
+def save(
+    folder: Path | None, weights: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, run: str, epoch: int
+) -> None:
+    """Keep the state after an epoch, in one step; without a folder, nothing is kept."""
+    from safetensors.torch import save_file
+
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {f"weights.{name}": tensor.detach().clone() for name, tensor in weights.items()}
+    for number, moments in optimizer.state_dict()["state"].items():
+        state |= {f"optimizer.{number}.{name}": torch.as_tensor(value).clone() for name, value in moments.items()}
+    temporary = folder / f"{_FILE}.new"
+    save_file(state, temporary, metadata={"epoch": str(epoch), "run": run})
+    temporary.replace(folder / _FILE)
+
+
+def resume(folder: Path | None, optimizer: torch.optim.Optimizer, run: str) -> tuple[int, dict[str, Tensor]]:
+    """How many epochs a checkpoint of the same run has behind it, and its weights; 0 and none where there is none."""
+    from safetensors import safe_open
+
+    if folder is None or not (folder / _FILE).exists():
+        return 0, {}
+    with safe_open(folder / _FILE, framework="pt") as stored:
+        metadata = stored.metadata()
+        if metadata["run"] != run:
+            raise InvalidInput(f"{folder} holds another run, with {metadata['run']}: remove it or name another folder.")
+        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (not a dictionary)
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name in [name for name in tensors if name.startswith("optimizer.")]:
+        _, number, part = name.split(".", 2)
+        moments.setdefault(int(number), {})[part] = tensors.pop(name)
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+    return int(metadata["epoch"]), {name.removeprefix("weights."): tensor for name, tensor in tensors.items()}
