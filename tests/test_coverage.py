@@ -43,6 +43,18 @@ def test_a_page_that_mentions_the_topic_stays_where_it_leads() -> None:
     assert set(cover(SCORES, level).removed) == {0, 1}
 
 
+def test_a_passing_mention_of_a_rare_topic_needs_a_smaller_lead() -> None:
+    wanted = np.array([0.5, 0.7, 0.6, 0.5, 0.45, 0.4, 0.35, 0.3, 0.25])  # candidate 1 leads by less than 2.4
+    opening = np.array([0.9, 0.1, *[0.1] * 7])
+    rare = Signals(np.array([0.9, 0.9, *[0.2] * 7]), opening, wanted)
+    assert cover(SCORES, rare).mentions == (1,)
+    assert set(cover(SCORES, rare, Coverage(many=1)).removed) == {0, 1}
+    common = Signals(np.array([0.9, 0.9, *[0.2] * 4, *[0.9] * 3]), opening, wanted)
+    assert 1 in cover(SCORES, common).removed
+    opens = Signals(rare.evidence, np.array([0.9, 0.6, *[0.1] * 7]), wanted)
+    assert 1 in cover(SCORES, opens).removed
+
+
 def test_the_guard_keeps_the_best_answer_though_it_is_about_the_topic() -> None:
     evidence = np.array([0.95, 0.9, *[0.2] * 7])
     signals = Signals(evidence, evidence, np.array([0.5, 0.9, *[0.5] * 7]))

@@ -12,6 +12,10 @@ wanted
     how well it matches the rest of the query. A candidate that only mentions the topic stays where it leads what is
     clear of the topic by far, since nothing could replace it; otherwise it goes, since something can.
 
+How far is far depends on the topic. Many candidates match "Tesla" in a corpus about cars, and each may cover it. Where
+few match, the topic is a name with a page of its own, and a page that opens on something else only names it: it needs
+a smaller lead.
+
 Like :mod:`excise.rule` this is numpy alone: nothing here knows about text, encoders or indexes.
 """
 
@@ -49,6 +53,10 @@ class Coverage:
     lead
         standard deviations by which a candidate must lead the clear ones on the rest of the query to stay though it
         mentions the topic.
+    passing_fraction
+        below this share of the best opening, a candidate opens on something else and names the topic in passing.
+    many
+        where fewer candidates match the topic, those that name it in passing need only that share of the lead.
     guard
         keep the best answer to the rest of the query, unless it is the strongest match to the topic or leads by less.
     minimum_shortlist
@@ -69,18 +77,21 @@ class Coverage:
     opening_fraction: float = 0.9
     opening_floor: float = 0.5
     clear_evidence: float = 0.5
-    lead: float = 2.25
+    lead: float = 2.4
+    passing_fraction: float = 0.5
+    many: int = 5
     guard: bool = True
     minimum_shortlist: int = 4
     shortlist: int = 100
 
     def __post_init__(self) -> None:
-        for name in ("evidence_floor", "match_fraction", "opening_fraction", "opening_floor", "clear_evidence", "lead"):
+        whole = ("many", "minimum_shortlist", "shortlist")
+        for name in (item.name for item in fields(self) if item.name not in (*whole, "guard")):
             value, high = getattr(self, name), float("inf") if name == "lead" else 1.0
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
                 raise InvalidInput(f"{name} must be a number from 0 to {high:g}, got {value!r}.")
-        for name, least in (("minimum_shortlist", 2), ("shortlist", 1)):
-            value = getattr(self, name)
+        for name in whole:
+            value, least = getattr(self, name), 2 if name == "minimum_shortlist" else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
 
@@ -128,7 +139,9 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     matching = match >= cut
     best_opening = max(float(signals.opening.max()), constants.opening_floor)
     about = signals.opening >= constants.opening_fraction * best_opening
-    answers = leads(signals.wanted, match, constants.clear_evidence) > constants.lead
+    passing = signals.opening < constants.passing_fraction * best_opening
+    eased = constants.lead * min(1.0, float(matching.sum()) / constants.many)
+    answers = leads(signals.wanted, match, constants.clear_evidence) > np.where(passing, eased, constants.lead)
     covers = matching & (about | ~answers)
     best = int(np.argmax(signals.wanted))
     guarded = constants.guard and best != strongest and bool(answers[best] and covers[best])

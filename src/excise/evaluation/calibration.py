@@ -28,7 +28,9 @@ GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
         "opening_fraction": (0.7, 0.8, 0.85, 0.9, 0.95, 1.0),
         "opening_floor": (0.3, 0.4, 0.5, 0.6, 0.7),
         "clear_evidence": (0.4, 0.45, 0.5, 0.55, 0.6),
-        "lead": (1.0, 1.5, 2.0, 2.25, 2.5, 3.0),
+        "lead": (1.0, 1.5, 2.0, 2.4, 2.8, 3.2),
+        "passing_fraction": (0.0, 0.3, 0.5, 0.7),
+        "many": (1, 3, 5, 8),
     },
     "paper": {
         "evidence_floor": (0.2, 0.3, 0.35, 0.4, 0.5),

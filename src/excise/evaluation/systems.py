@@ -16,6 +16,7 @@ phi= kappa= lambda= tau=  the constants of the paper's rule
 cap= k=                   the most removals; how many candidates the operator gets (and returns)
 -lead, -opening           the coverage rule without its leads, without its openings
 lead= opening= match=     the constants of the coverage rule
+passing= many=            and when a mention needs a smaller lead (many=1: never)
 reembed, second-look      re-embed with the adapter; judge the union with a search for the query less its topics
 query-only=FOLDER         the frozen index searched with the query vectors of an adapter, nothing ruled out
 reindexed=FOLDER          the same documents indexed anew by a fine-tuned encoder, nothing ruled out
@@ -112,6 +113,8 @@ _COVERAGE_NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
     "lead": ("lead", float),
     "opening": ("opening_fraction", float),
     "match": ("match_fraction", float),
+    "passing": ("passing_fraction", float),
+    "many": ("many", int),
     "tau": ("evidence_floor", float),
     "k": ("shortlist", int),
 }
@@ -177,7 +180,9 @@ def _based(shipped: Excise, first: str, changes: list[str]) -> tuple[Settings, l
         return _BASES[first], changes
     if first == "excise":
         return shipped.settings, changes
-    coverage_only = first.partition("=")[0] in ("-lead", "-opening", "lead", "opening", "match")
+    coverage_only = (
+        first in ("-lead", "-opening") or first.partition("=")[0] in _COVERAGE_NUMBERS.keys() - _PAPER_NUMBERS
+    )
     shared = first in ("reembed", "second-look")
     return shipped.settings if coverage_only or shared else PAPER_RULE, [first, *changes]
 

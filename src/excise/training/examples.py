@@ -20,8 +20,10 @@ from excise.training.generator import generate
 LONG_WORDS = 30  # from this many words on, a query counts as long
 WRITTEN = (
     *("implicit_life", "implicit_work", "implicit_plain", "implicit_more", "attitude"),
-    *("explicit", "forms_more", "odd", "traps"),
+    *("implicit_daily", "implicit_knowledge", "implicit_long", "mixed"),
+    *("explicit", "explicit_more", "forms_more", "odd", "traps"),
 )
+DECOYS = ("decoys", "decoys_more", "decoys_third")
 PROBES = ("hard_fire", "decoys_short", "decoys_long", "pairs_trap")
 
 
@@ -94,7 +96,7 @@ def written_examples() -> Iterator[Example]:
         for row in _rows(_data(f"detector/{name}.jsonl")):
             yield _example(row["fire"]["text"], row["fire"]["excluded"], f"written-{name}", row["fire"]["form"])
             yield Example(row["nofire"]["text"], (), f"written-{name}", "partner")
-    for name in ("decoys", "decoys_more"):
+    for name in DECOYS:
         for row in _rows(_data(f"detector/{name}.jsonl")):
             yield Example(row["text"], (), "written-decoys", "decoy")
 
