@@ -96,12 +96,12 @@ def test_every_candidate_is_ranked_once_and_the_removed_come_last(drawn: tuple[n
         assert all(signals.evidence[i] >= decision.cut for i in decision.removed)
 
 
-@given(shortlists(), st.floats(0.5, 1.0), st.floats(0.5, 1.0))
-def test_a_stricter_match_removes_no_more(drawn: tuple[np.ndarray, Signals], one: float, other: float) -> None:
+@given(shortlists(), st.floats(0, 5), st.floats(0, 5))
+def test_asking_for_a_larger_lead_removes_no_less(drawn: tuple[np.ndarray, Signals], one: float, other: float) -> None:
     scores, signals = drawn
-    loose, strict = sorted((one, other))
-    fewer = set(cover(scores, signals, Coverage(match_fraction=strict)).removed)
-    assert fewer <= set(cover(scores, signals, Coverage(match_fraction=loose)).removed)
+    small, large = sorted((one, other))
+    fewer = set(cover(scores, signals, Coverage(lead=small)).removed)
+    assert fewer <= set(cover(scores, signals, Coverage(lead=large)).removed)
 
 
 @given(shortlists(), st.floats(0.01, 100))
@@ -115,7 +115,14 @@ def test_the_scale_of_scores_and_answers_does_not_matter(drawn: tuple[np.ndarray
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"lead": -1}, {"evidence_floor": 1.5}, {"shortlist": 0}, {"minimum_shortlist": 1}, {"match_fraction": True}],
+    [
+        {"lead": -1},
+        {"evidence_floor": 1.5},
+        {"shortlist": 0},
+        {"minimum_shortlist": 1},
+        {"match_fraction": True},
+        {"many": 0},
+    ],
 )
 def test_constants_are_checked(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wrong))):

@@ -48,11 +48,9 @@ class Coverage:
         share of the best opening from which a matching candidate is about the topic.
     opening_floor
         the best opening counts as at least this, so that a shortlist with no page about the topic has none.
-    clear_evidence
-        below this evidence a candidate is clear of the topic.
     lead
-        standard deviations by which a candidate must lead the clear ones on the rest of the query to stay though it
-        mentions the topic.
+        standard deviations by which a candidate must lead those that do not match the topic, on the rest of the query,
+        to stay though it mentions the topic.
     passing_fraction
         below this share of the best opening, a candidate opens on something else and names the topic in passing.
     many
@@ -76,8 +74,7 @@ class Coverage:
     match_fraction: float = 0.7
     opening_fraction: float = 0.9
     opening_floor: float = 0.5
-    clear_evidence: float = 0.5
-    lead: float = 2.4
+    lead: float = 2.2
     passing_fraction: float = 0.5
     many: int = 5
     guard: bool = True
@@ -94,6 +91,10 @@ class Coverage:
             value, least = getattr(self, name), 2 if name == "minimum_shortlist" else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
+
+    def cut(self, match: Floats) -> float:
+        """The evidence from which a candidate matches the topic."""
+        return max(self.evidence_floor, self.match_fraction * float(match.max()))
 
     def as_dict(self) -> dict[str, float | int | bool | str]:
         """The constants by name, for reports and configuration files."""
@@ -132,7 +133,7 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     untouched = np.zeros_like(score)
     if match[strongest] < constants.evidence_floor:
         return Decision(ordered(score), score, untouched, None, branch="floor")
-    cut = max(constants.evidence_floor, constants.match_fraction * float(match[strongest]))
+    cut = constants.cut(match)
     if len(score) < constants.minimum_shortlist:
         return _last(score, strongest, cut)
 
@@ -141,7 +142,7 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     about = signals.opening >= constants.opening_fraction * best_opening
     passing = signals.opening < constants.passing_fraction * best_opening
     eased = constants.lead * min(1.0, float(matching.sum()) / constants.many)
-    answers = leads(signals.wanted, match, constants.clear_evidence) > np.where(passing, eased, constants.lead)
+    answers = leads(signals.wanted, match, cut) > np.where(passing, eased, constants.lead)
     covers = matching & (about | ~answers)
     best = int(np.argmax(signals.wanted))
     guarded = constants.guard and best != strongest and bool(answers[best] and covers[best])
@@ -160,15 +161,15 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     )
 
 
-def leads(wanted: Floats, match: Floats, clear_evidence: float) -> Floats:
-    """By how many standard deviations each candidate leads those clear of the topic, on the rest of the query.
+def leads(wanted: Floats, match: Floats, cut: float) -> Floats:
+    """By how many standard deviations each candidate leads those below the cut, on the rest of the query.
 
     Examples
     --------
     >>> leads(np.array([0.9, 0.5, 0.5, 0.5]), np.array([0.9, 0.1, 0.1, 0.1]), 0.5).round(2).tolist()
     [2.31, 0.0, 0.0, 0.0]
     """
-    clear = match < clear_evidence
+    clear = match < cut
     if clear.sum() < _CLEAR:
         clear = match <= np.sort(match)[min(_CLEAR, len(match)) - 1]
     others = np.sort(wanted[clear])[::-1]

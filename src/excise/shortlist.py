@@ -73,7 +73,7 @@ def judge(shortlist: Shortlist, evidence: Floats, constants: Constants) -> Judge
 def judge_coverage(shortlist: Shortlist, signals: Signals, constants: Coverage) -> Judgement:
     """Apply the coverage rule to a shortlist whose signals are known."""
     decision = cover(shortlist.scores, signals, constants)
-    lead = leads(signals.wanted, signals.evidence, constants.clear_evidence)
+    lead = leads(signals.wanted, signals.evidence, constants.cut(signals.evidence))
     return _judgement(shortlist, decision, signals.evidence, decision.penalties, signals.opening, lead)
 
 
