@@ -120,3 +120,12 @@ def test_every_suite_of_a_folder_is_looked_through(tmp_path: Path) -> None:
     clean, overlaps = without_leaks([seen, triple("Q!", "c", "d")], sets.values())
     assert not clean
     assert overlaps == [Overlap("own dev", 0, 0), Overlap("bool dev_pairs", 1, 0), Overlap("small test", 0, 1)]
+
+
+def test_the_bundled_mentions_have_golds_that_name_the_topic() -> None:
+    found = read_triples(["mentions"], per_query=1)
+    assert len(found) == len({triple.query for triple in found}) > 200
+    for triple in found:
+        assert triple.negative is not None
+        for text in (triple.query, triple.gold.text, triple.negative.text):
+            assert any(topic.casefold() in text.casefold() for topic in triple.topics)

@@ -20,7 +20,7 @@ from excise.progress import Tell, bar
 from excise.training.leakage import Overlap, measured_sets, without_leaks
 from excise.training.learner import Kind, Learner
 from excise.training.loop import ADAPTER_RATES, FULL_RATES, Arguments, Held, Loss, fit, measure, sample, search_rates
-from excise.training.triples import Triple, ordinary_pairs, read_triples, split_by_group, suite_triples
+from excise.training.triples import MENTIONS, Triple, ordinary_pairs, read_triples, split_by_group, suite_triples
 
 RATES_FILE, CHECKPOINTS, FIGURES = "rates.json", "checkpoints", "training.json"
 
@@ -34,7 +34,7 @@ class Recipe:
     backbone
         preset name, hub id or folder.
     sources
-        suites and files of triples, beside the bundled suite.
+        suites and files of triples, beside the bundled ones.
     data
         a folder of evaluation suites that must not be learned from; also the source of titles for rehearsal.
     per_query
@@ -94,7 +94,7 @@ class Trained:
 def train(recipe: Recipe, kind: Kind, loss_of: Loss, criterion: Callable[[Held], float], out: Path) -> Trained:
     """Train a learner of a kind. An interrupted run goes on: at the rate that was chosen, and after its last epoch."""
     sets = measured_sets(recipe.data)
-    every = read_triples([BUILT_IN, *recipe.sources], recipe.per_query, recipe.arguments.seed)
+    every = read_triples([BUILT_IN, MENTIONS, *recipe.sources], recipe.per_query, recipe.arguments.seed)
     triples, overlaps = without_leaks(every[: recipe.limit], sets)
     pairs: list[Triple] = []
     if recipe.replay:
@@ -170,7 +170,9 @@ def card_lines(trained: Trained) -> str:
         f"{held.first_operator:.3f} |"
         for name, held in (("frozen", trained.frozen), ("trained", trained.adapted))
     )
-    sources = ", ".join(["the bundled suite's train families", *(Path(s).name for s in trained.recipe.sources)])
+    sources = ", ".join(
+        ["the bundled suite's train families and the bundled mentions", *(Path(s).name for s in trained.recipe.sources)]
+    )
     return f"""- Data: {trained.triples:,} triples (query, wanted document, confusable one) of {sources};
   ordinary pairs mixed in: {trained.pairs:,}.
 - Seed: {arguments.seed}. Arguments: `{json.dumps(asdict(arguments))}`

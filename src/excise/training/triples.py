@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from importlib.resources import files
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from excise.errors import BadCorpus, InvalidInput
 from excise.evaluation.suites import BUILT_IN, Query, Suite, load_suite
 
 SPLIT = "train"
+MENTIONS = "mentions"  # bundled triples whose golds name the topic, as the bundled suite's golds never do
 _TOGETHER = 4  # triples of one group that stand together in a batch
 
 
@@ -58,7 +60,7 @@ def read_triples(sources: Sequence[str | Path], per_query: int, seed: int = 0) -
     Parameters
     ----------
     sources
-        "own" for the bundled suite, folders of suites, or files whose lines have ``query``, ``topics``, ``positive``
+        "own" for the bundled suite, "mentions" for the bundled triples, folders of suites, or files whose lines have ``query``, ``topics``, ``positive``
         and ``negative`` (the texts of two documents), and perhaps ``plain``.
     per_query
         the most triples that one query gives.
@@ -73,7 +75,9 @@ def read_triples(sources: Sequence[str | Path], per_query: int, seed: int = 0) -
         raise InvalidInput(f"per_query must be at least 1, got {per_query}.")
     triples: list[Triple] = []
     for source in sources:
-        if source != BUILT_IN and Path(source).is_file():
+        if source == MENTIONS:
+            triples += _file_triples(Path(str(files("excise") / "data" / "adapter" / "mentions.jsonl")))
+        elif source != BUILT_IN and Path(source).is_file():
             triples += _file_triples(Path(source))
         else:
             triples += suite_triples(load_suite(source, SPLIT), per_query, seed)
