@@ -60,8 +60,8 @@ def read_triples(sources: Sequence[str | Path], per_query: int, seed: int = 0) -
     Parameters
     ----------
     sources
-        "own" for the bundled suite, "mentions" for the bundled triples, folders of suites, or files whose lines have ``query``, ``topics``, ``positive``
-        and ``negative`` (the texts of two documents), and perhaps ``plain``.
+        "own" for the bundled suite, "mentions" for the bundled triples, folders of suites, or files whose lines have
+        ``query``, ``topics``, ``positive`` and ``negative`` (the texts of two documents), and perhaps ``plain``.
     per_query
         the most triples that one query gives.
 
