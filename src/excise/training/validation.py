@@ -14,9 +14,7 @@ from excise.detector import Detector
 from excise.results import Detection
 from excise.training.examples import Example
 
-FALSE_FIRE_BUDGET = 0.01  # on ordinary queries (SciFact, NFCorpus, plain search queries)
-DECOY_BUDGET = 0.08  # on short decoys and on long ones, each
-BUDGET_SOURCES = ("plain", "scifact", "nfcorpus")
+BUDGETS = {"plain": 0.003, "scifact": 0.01, "nfcorpus": 0.01, "decoys_short": 0.08, "decoys_long": 0.08}
 THRESHOLDS = tuple(round(0.30 + 0.02 * step, 2) for step in range(35))
 
 
@@ -78,20 +76,15 @@ class Calibration:
     verdict: str
 
 
-def calibrate(
-    scores: NDArray[np.float64], examples: Sequence[Example], default: float, budget: float = FALSE_FIRE_BUDGET
-) -> Calibration:
+def calibrate(scores: NDArray[np.float64], examples: Sequence[Example], default: float) -> Calibration:
     """Choose the threshold as the paper does: keep the default unless J moves by more than its sampling error.
 
-    A threshold is admissible when false fires on ordinary queries and on decoys stay within their budgets. Over these,
-    the spread of Youden's J (sensitivity plus specificity, minus one) is held against twice its standard error.
+    A threshold is admissible when false fires on every source of ordinary queries and of decoys stay within its budget.
+    Over these, the spread of Youden's J (sensitivity plus specificity, minus one) is held against twice its standard
+    error.
     """
     fires = np.array([example.fires for example in examples])
-    ordinary = np.array([example.source in BUDGET_SOURCES for example in examples])
-    limits = [(ordinary, budget)]
-    limits += [
-        (np.array([e.source == name for e in examples]), DECOY_BUDGET) for name in ("decoys_short", "decoys_long")
-    ]
+    limits = [(np.array([example.source == name for example in examples]), most) for name, most in BUDGETS.items()]
     admissible = tuple(
         t for t in THRESHOLDS if all(not rows.any() or (scores[rows] > t).mean() <= most for rows, most in limits)
     )
