@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -77,18 +78,19 @@ def make_detector(recipe: Recipe, out: Path, choose_rate: bool) -> None:
     err.print(_table(reports))
 
 
-def search_rates(recipe: Recipe, sample: int = 2_500) -> dict[float, float]:
-    """Held-out Youden's J of each learning rate of the grid, after one pass over a sample."""
+def search_rates(recipe: Recipe, sample: int = 2_500, judged: int = 1_200) -> dict[float, float]:
+    """Held-out Youden's J of each learning rate of the grid, after one pass over a sample.
+
+    J is taken at each rate's own best threshold: one pass is too short for scores to reach their final scale.
+    """
     train, held = recipe.examples(probes_held_out=True)
+    held = held[:: max(1, len(held) // judged)]
+    fires = np.array([row.fires for row in held])
     found = {}
     for rate in LEARNING_RATES:
         one = replace(recipe, arguments=replace(recipe.arguments, learning_rate=rate, epochs=1))
-        trained = train_with_bar(one, train[:sample], None, f"learning rate {rate:g}")
-        scores = span_scores(trained, held)
-        fired = scores > recipe.config.threshold
-        labels = [row.fires for row in held]
-        rates = [fired[[label is want for label in labels]].mean() for want in (True, False)]
-        found[rate] = float(rates[0] - rates[1])
+        scores = span_scores(train_with_bar(one, train[:sample], None, f"learning rate {rate:g}"), held)
+        found[rate] = max(float((scores[fires] > t).mean() - (scores[~fires] > t).mean()) for t in np.unique(scores))
     return found
 
 
@@ -120,7 +122,7 @@ def _write_card(
     rates: dict[float, float],
 ) -> None:
     command = f"excise train detector --out DIR --epochs {recipe.arguments.epochs} --seed {recipe.arguments.seed}"
-    command += f" --learning-rate {recipe.arguments.learning_rate:g} --generated {recipe.generated}"
+    command += f" --learning-rate {0 if rates else recipe.arguments.learning_rate:g} --generated {recipe.generated}"
     command += f" --most-plain {recipe.most_plain}" + (" --data DATA" if recipe.data else "")
     command += "" if recipe.probes else " --no-probes"
     rows = "\n".join("| " + " | ".join(row) + " |" for row in as_table(reports))
@@ -132,7 +134,8 @@ def _write_card(
         "The figures below are those of a twin trained without the probe files (hard_fire, decoys, trap): nothing in\n"
         "the table was seen in training. The shipped weights were then trained on the probe files too."
     )
-    config, tried = recipe.config, json.dumps(rates) if rates else "none, the rate was given"
+    each = ", ".join(f"{rate:g}: {youden:.3f}" for rate, youden in rates.items())
+    config, tried = recipe.config, each or "none, the rate was given"
     admissible = f"{min(calibration.admissible, default=0)} to {max(calibration.admissible, default=0)}"
     card = f"""# Detector on {config.encoder}
 
@@ -143,7 +146,7 @@ It marks the words of a query that name an excluded topic, and fires above {conf
 - Data: {trained_on:,} queries: the bundled suite's train families, hand-written pairs and decoys,
   {"the probe files, " if recipe.probes else ""}generated pairs{public if recipe.data else ""}.
 - Seed: {recipe.arguments.seed}. Arguments: `{json.dumps(asdict(recipe.arguments))}`
-- Learning rates tried (held-out Youden's J): {tried}
+- Learning rates tried (held-out Youden's J after one pass over a sample): {tried}
 - Threshold: {calibration.verdict} (spread of J {calibration.spread:.4f}, twice its standard error
   {calibration.noise:.4f}, admissible {admissible}).
 
