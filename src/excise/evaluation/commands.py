@@ -91,10 +91,10 @@ def _table(metrics: Mapping[str, Any], title: str, tested: str) -> Table:
     table = Table(title=Text(f"\n{title}", style="bold"), title_justify="left", box=None)
     table.caption = f"* differs from {baseline} in {tested}, p < {_SIGNIFICANT:g}, paired bootstrap"
     table.caption_justify = "left"
-    table.add_column("system", no_wrap=True)
+    table.add_column("system", overflow="fold")
     for column in columns:
         short = column.replace("leaked_documents", "leaked")
-        table.add_column(short.replace("@", "\n@").replace("_", "\n"), justify="right")
+        table.add_column(short.replace("@", "\n@").replace("_", "\n"), justify="right", no_wrap=True)
     for name, values in systems.items():
         p_value = metrics["significance"].get(name, {}).get(tested, {}).get("p_value", 1.0)
         cells = [f"{values[column]:.3f}" if column in values else "" for column in columns]
