@@ -72,7 +72,7 @@ class Coverage:
 
     evidence_floor: float = 0.4
     match_fraction: float = 0.7
-    opening_fraction: float = 0.9
+    opening_fraction: float = 0.95
     opening_floor: float = 0.5
     lead: float = 2.2
     passing_fraction: float = 0.5
