@@ -25,7 +25,7 @@ FIRES = {
 }
 SILENT = [
     "electric cars",
-    "sugar-free gum brands",
+    "non-stick pans for induction hobs",
     "countries without an army",
     "what happens if strep throat is not treated",
     "No Country for Old Men",
@@ -130,7 +130,7 @@ class TestCommand:
         assert second["topics"] == []
 
     def test_lines_on_stdin(self) -> None:
-        shown = self.runner.invoke(app, ["detect"], input="cars, not Tesla\n\ncars\n")
+        shown = self.runner.invoke(app, ["detect", "--json"], input="cars, not Tesla\n\ncars\n")
         assert [json.loads(line)["fired"] for line in shown.output.splitlines()] == [True, False]
 
     def test_an_automatic_search(self, demo_index: Path) -> None:

@@ -140,6 +140,7 @@ def detect(
         list[str] | None, typer.Argument(help="Queries; without any, lines are read from stdin.")
     ] = None,
     detector: Annotated[Path | None, typer.Option(help="The folder of a detector; by default the shipped one.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Nothing but the objects, on a terminal too.")] = False,
 ) -> None:
     """Read exclusions from queries: one JSON object a line, and on a terminal the query with the topic struck out."""
     from excise.detector import Detector, load_detector
@@ -149,7 +150,7 @@ def detect(
     asked = (line for line in lines if queries or line.strip())
     while batch := list(islice(asked, _LINES)):
         for detection in reader.detect(batch):
-            if out.is_terminal:
+            if out.is_terminal and not json_:
                 err.print(render.struck(detection.query, detection.topics))
             typer.echo(json.dumps(detection.to_dict(), ensure_ascii=False))
 

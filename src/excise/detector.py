@@ -8,7 +8,6 @@ needs the text of the query only, so the shipped one serves any backbone.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -24,15 +23,15 @@ from torch import Tensor, nn
 from excise.backbone import MAX_QUERY_WORDS, load_backbone, plain_embedded_encoder
 from excise.errors import BackboneError, InvalidInput
 from excise.lora import inject, load_lora_state, lora_state, merge
-from excise.results import Detection, Topic
+from excise.results import Detection
 from excise.rule import Constants
-from excise.words import is_content, trim
+from excise.spans import find_topics
+from excise.words import is_content
 
 WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
 _MEMBER = 0.5  # a token belongs to a topic above this probability, or above the threshold where that is lower
 _BATCH = 32
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
-_JOINING = re.compile("[\\s'\u2019\\-\u2013/&.:]*")  # what may stand between two words of one topic
 
 
 @dataclass(frozen=True)
@@ -163,39 +162,8 @@ class Detector:
         score = float(chances[content].max()) if any(content) else 0.0
         fired = score > self.config.threshold
         member = min(_MEMBER, self.config.threshold)  # whatever fired must be a topic
-        return Detection(query, fired, score, _topics(query, spans, chances, member) if fired else ())
-
-
-def _topics(query: str, spans: NDArray[np.int64], chances: NDArray[np.float64], member: float) -> tuple[Topic, ...]:
-    """Runs of likely tokens, grown to whole words, joined over small gaps and trimmed."""
-    marked: dict[tuple[int, int], float] = {}
-    for (start, end), chance in zip(spans.tolist(), chances.tolist(), strict=True):
-        if end > start and chance > member:
-            word = _whole_word(query, start, end)
-            marked[word] = max(chance, marked.get(word, 0.0))
-    runs: list[list[Any]] = []
-    for (start, end), chance in sorted(marked.items()):
-        if runs and (start <= runs[-1][1] or _JOINING.fullmatch(query, runs[-1][1], start)):
-            runs[-1][1] = max(end, runs[-1][1])
-            runs[-1][2] = max(chance, runs[-1][2])
-        else:
-            runs.append([start, end, chance])
-    trimmed = [(*trim(query, start, end), chance) for start, end, chance in runs]
-    topics = [Topic(query[a:b], a, b, chance) for a, b, chance in trimmed if a < b]
-    unique: dict[str, Topic] = {}
-    for topic in topics:
-        unique.setdefault(topic.text.casefold(), topic)
-    return tuple(unique.values())
-
-
-def _whole_word(query: str, start: int, end: int) -> tuple[int, int]:
-    if not query[start:end].strip().isalnum():
-        return start, end
-    while start > 0 and query[start - 1].isalnum():
-        start -= 1
-    while end < len(query) and query[end].isalnum():
-        end += 1
-    return start, end
+        tokens = ((int(start), int(end), float(chance)) for (start, end), chance in zip(spans, chances, strict=True))
+        return Detection(query, fired, score, find_topics(query, tokens, member) if fired else ())
 
 
 @cache

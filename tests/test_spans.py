@@ -1,0 +1,50 @@
+"""Topics from token probabilities: where runs end, and which words can be topics at all."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excise.spans import find_topics
+
+
+def topics(query: str, *marked: str) -> list[str]:
+    tokens = [
+        (*match.span(), 0.9 if match[0] in {word for name in marked for word in name.split()} else 0.1)
+        for match in re.finditer(r"\w+|[^\w\s]", query)
+    ]
+    return [topic.text for topic in find_topics(query, tokens, 0.5)]
+
+
+def test_what_is_excluded_in_brackets_ends_with_them() -> None:
+    query = "How do Shakespeare's plays (excluding Hamlet) compare to Marlowe's (excluding Doctor Faustus)?"
+    assert topics(query, "Hamlet", "Marlowe", "Doctor Faustus", "excluding") == ["Hamlet", "Doctor Faustus"]
+    assert topics("Kant (without the Critique) and Mill", "Critique ) and Mill") == ["Critique"]
+    assert topics("films by Kubrick (not The Shining (1980)) and Hitchcock", "Shining 1980 Hitchcock") == [
+        "Shining",
+        "1980",
+    ]
+
+
+def test_a_cue_outside_the_brackets_still_counts() -> None:
+    assert topics("dogs (not poodles), and no terriers", "poodles terriers") == ["poodles", "terriers"]
+    assert topics("no remakes of Dune (not Lynch)", "remakes Lynch") == ["remakes", "Lynch"]
+
+
+def test_brackets_that_exclude_nothing_change_nothing() -> None:
+    assert topics("musicals, not Annie (1982)", "Annie", "1982") == ["Annie", "1982"]
+
+
+def test_words_that_name_nothing_are_no_topics() -> None:
+    assert topics("cars of any make, not of Tesla", "of", "Tesla") == ["Tesla"]
+    assert topics("anything but this", "this") == ["this"]  # what fired is shown
+
+
+@given(st.text(max_size=60), st.lists(st.floats(0, 1), min_size=60, max_size=60))
+def test_topics_stand_where_they_say(query: str, chances: list[float]) -> None:
+    tokens = [(*match.span(), chance) for match, chance in zip(re.finditer(r"\S+", query), chances, strict=False)]
+    for topic in find_topics(query, tokens, 0.5):
+        assert query[topic.start : topic.end] == topic.text
+        assert topic.text.strip()
