@@ -41,7 +41,7 @@ def detector(
     ] = True,
     threads: Annotated[int, typer.Option(help="Threads that torch may use.")] = 2,
 ) -> None:
-    """Train the detector (about half an hour on two cores). An interrupted run goes on at its last epoch."""
+    """Train the detector (about 45 minutes on two cores). An interrupted run goes on at its last epoch."""
     import torch
 
     from excise.detector import DetectorConfig
