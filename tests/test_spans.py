@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excise.spans import find_topics
+from excise.spans import read_topics
 
 
 def topics(query: str, *marked: str) -> list[str]:
@@ -15,7 +15,7 @@ def topics(query: str, *marked: str) -> list[str]:
         (*match.span(), 0.9 if match[0] in {word for name in marked for word in name.split()} else 0.1)
         for match in re.finditer(r"\w+|[^\w\s]", query)
     ]
-    return [topic.text for topic in find_topics(query, tokens, 0.5)]
+    return [topic.text for topic in read_topics(query, tokens, 0.5)]
 
 
 def test_what_is_excluded_in_brackets_ends_with_them() -> None:
@@ -45,6 +45,6 @@ def test_words_that_name_nothing_are_no_topics() -> None:
 @given(st.text(max_size=60), st.lists(st.floats(0, 1), min_size=60, max_size=60))
 def test_topics_stand_where_they_say(query: str, chances: list[float]) -> None:
     tokens = [(*match.span(), chance) for match, chance in zip(re.finditer(r"\S+", query), chances, strict=False)]
-    for topic in find_topics(query, tokens, 0.5):
+    for topic in read_topics(query, tokens, 0.5):
         assert query[topic.start : topic.end] == topic.text
         assert topic.text.strip()

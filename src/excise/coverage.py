@@ -36,7 +36,7 @@ _CLEAR = 3  # the lead is taken over the third best of the clear candidates: one
 
 @dataclass(frozen=True)
 class Coverage:
-    """The constants of the coverage rule. Chosen on training queries; ``docs/experiments.md`` says how.
+    """The constants of the coverage rule. Chosen with dev figures in view; ``docs/experiments.md`` says how.
 
     Parameters
     ----------

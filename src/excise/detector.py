@@ -25,7 +25,7 @@ from excise.errors import BackboneError, InvalidInput
 from excise.lora import inject, load_lora_state, lora_state, merge
 from excise.results import Detection
 from excise.rule import Constants
-from excise.spans import find_topics
+from excise.spans import read_topics
 from excise.words import is_content
 
 WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
@@ -163,7 +163,7 @@ class Detector:
         fired = score > self.config.threshold
         member = min(_MEMBER, self.config.threshold)  # whatever fired must be a topic
         tokens = ((int(start), int(end), float(chance)) for (start, end), chance in zip(spans, chances, strict=True))
-        return Detection(query, fired, score, find_topics(query, tokens, member) if fired else ())
+        return Detection(query, fired, score, read_topics(query, tokens, member) if fired else ())
 
 
 @cache

@@ -17,7 +17,7 @@ _CUE = re.compile(rf"\b(?:{_CUES})\b", re.IGNORECASE)
 _ASIDE = re.compile(rf"\(\s*(?:{_CUES})\s+((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
 
 
-def find_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: float) -> tuple[Topic, ...]:
+def read_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: float) -> tuple[Topic, ...]:
     """The topics that tokens name: runs of those more likely than ``member``, as whole words.
 
     Parameters
@@ -32,7 +32,7 @@ def find_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: fl
     Examples
     --------
     >>> query = "Bach (excluding the Passions) compared with Handel"
-    >>> [topic.text for topic in find_topics(query, [(20, 28, 0.9), (44, 50, 0.8)], 0.5)]
+    >>> [topic.text for topic in read_topics(query, [(20, 28, 0.9), (44, 50, 0.8)], 0.5)]
     ['Passions']
     """
     asides = [match.span(1) for match in _ASIDE.finditer(query)]
