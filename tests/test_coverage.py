@@ -127,3 +127,11 @@ def test_the_scale_of_scores_and_answers_does_not_matter(drawn: tuple[np.ndarray
 def test_constants_are_checked(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wrong))):
         Coverage(**wrong)  # type: ignore[arg-type]
+
+
+def test_what_is_asked_for_by_title_stays_unless_it_is_about_the_topic() -> None:
+    opening = np.array([0.9, 0.3, 0.9, *[0.1] * 6])
+    named = np.array([False, True, True, *[False] * 6])
+    signals = Signals(np.array([0.9, 0.9, 0.9, *[0.2] * 6]), opening, np.full(9, 0.5), named)
+    decision = cover(SCORES, signals)
+    assert (set(decision.removed), decision.mentions) == ({0, 2}, (1,))

@@ -23,8 +23,7 @@ def test_what_is_excluded_in_brackets_ends_with_them() -> None:
     assert topics(query, "Hamlet", "Marlowe", "Doctor Faustus", "excluding") == ["Hamlet", "Doctor Faustus"]
     assert topics("Kant (without the Critique) and Mill", "Critique ) and Mill") == ["Critique"]
     assert topics("films by Kubrick (not The Shining (1980)) and Hitchcock", "Shining 1980 Hitchcock") == [
-        "Shining",
-        "1980",
+        "Shining (1980)"
     ]
 
 
@@ -34,7 +33,23 @@ def test_a_cue_outside_the_brackets_still_counts() -> None:
 
 
 def test_brackets_that_exclude_nothing_change_nothing() -> None:
-    assert topics("musicals, not Annie (1982)", "Annie", "1982") == ["Annie", "1982"]
+    assert topics("musicals, not Annie (1982)", "Annie", "1982") == ["Annie (1982)"]
+
+
+def test_one_unmarked_word_does_not_split_a_topic() -> None:
+    assert topics("not the American voice actress Carolyn Lawrence", "American", "actress Carolyn Lawrence") == [
+        "American voice actress Carolyn Lawrence"
+    ]
+    assert topics('leave out the USS "Thach" (FFG-43)', "USS", "Thach", "FFG 43") == ['USS "Thach" (FFG-43)']
+    assert topics('other songs than "Kim"', "songs", "Kim") == ["songs", "Kim"]
+
+
+def test_what_separates_topics_keeps_them_apart() -> None:
+    assert topics("wild cats -lion -tiger", "lion tiger") == ["lion", "tiger"]
+    assert topics('big cats -"snow leopard" -jaguar', "snow leopard jaguar") == ["snow leopard", "jaguar"]
+    assert topics('films not "Alien" "Dune"', "Alien Dune") == ["Alien", "Dune"]
+    for separator in (" and ", " or ", ", ", " besides ", " nor "):
+        assert topics(f"not Bolognini{separator}La Cava", "Bolognini La Cava") == ["Bolognini", "La Cava"]
 
 
 def test_words_that_name_nothing_are_no_topics() -> None:

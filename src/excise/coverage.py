@@ -1,7 +1,7 @@
 """Coverage: which candidates cover an excluded topic, and which only mention it.
 
 The paper's rule removes at most three candidates. A corpus with twenty pages on the topic needs twenty removals, and a
-page that answers the rest of the query and merely mentions the topic has to stay. Three signals of each candidate tell
+page that answers the rest of the query and merely mentions the topic has to stay. A few signals of each candidate tell
 the two apart, and every constant is a fraction or a number of standard deviations of the shortlist's own values:
 
 evidence
@@ -11,6 +11,8 @@ opening
 wanted
     how well it matches the rest of the query. A candidate that only mentions the topic stays where it leads what is
     clear of the topic by far, since nothing could replace it; otherwise it goes, since something can.
+asked
+    whether the query names its title outside of the topic. What is asked for by name and not about the topic stays.
 
 How far is far depends on the topic. Many candidates match "Tesla" in a corpus about cars, and each may cover it. Where
 few match, the topic is a name with a page of its own, and a page that opens on something else only names it: it needs
@@ -108,6 +110,7 @@ class Signals:
     evidence: Floats
     opening: Floats
     wanted: Floats
+    asked: NDArray[np.bool_] | None = None
 
 
 def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -> Decision:
@@ -143,6 +146,8 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     passing = signals.opening < constants.passing_fraction * best_opening
     eased = constants.lead * min(1.0, float(matching.sum()) / constants.many)
     answers = leads(signals.wanted, match, cut) > np.where(passing, eased, constants.lead)
+    if signals.asked is not None:
+        answers |= signals.asked
     covers = matching & (about | ~answers)
     best = int(np.argmax(signals.wanted))
     guarded = constants.guard and best != strongest and bool(answers[best] and covers[best])

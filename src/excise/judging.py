@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from excise.backbone import Backbone, EncodedDocuments, EncodedQuery
 from excise.cache import EmbeddingCache
@@ -16,6 +17,7 @@ from excise.maxsim import Ragged, Vectors
 from excise.results import Topic
 from excise.settings import Settings
 from excise.shortlist import Judgement, Shortlist, evidence_of, judge, judge_coverage, maxsim_of, signals_of
+from excise.titles import asked_for
 from excise.words import mentions
 
 if TYPE_CHECKING:
@@ -91,6 +93,7 @@ class Judge:
             match = evidence_of(named, shortlist.vectors, self.settings.pooling)
             return judge(shortlist, match, self.settings.constants)
         signals = signals_of(named, wanted, shortlist.vectors, self.settings.pooling)
+        signals = replace(signals, asked=asked_by_title(query, topics, shortlist))
         if masked and signals.evidence.max() >= self.settings.evidence_floor:  # else nothing is to change
             shortlist = replace(shortlist, scores=signals.wanted * len(wanted))
         return judge_coverage(shortlist, signals, self.settings.coverage)
@@ -98,13 +101,22 @@ class Judge:
 
 def places(query: str, topics: Sequence[Topic]) -> list[tuple[int, int]]:
     """Where a query names topics: their own places, or the words in common where the query words them differently."""
-    placed = [(topic.start, topic.end) for topic in topics if topic.start is not None and topic.end is not None]
-    return placed + mentions(query, [topic.text for topic in topics if topic.start is None])
+    return _placed(topics) + mentions(query, [topic.text for topic in topics if topic.start is None])
+
+
+def _placed(topics: Sequence[Topic]) -> list[tuple[int, int]]:
+    return [(topic.start, topic.end) for topic in topics if topic.start is not None and topic.end is not None]
 
 
 def wanted_part(query: str, encoded: EncodedQuery, topics: Sequence[Topic]) -> Vectors:
     """The query's token vectors less those that name the topics."""
     return encoded.outside(places(query, topics))
+
+
+def asked_by_title(query: str, topics: Sequence[Topic], shortlist: Shortlist) -> NDArray[np.bool_]:
+    """Which candidates the query asks for by their titles."""
+    titles = [document.title for document in shortlist.documents]
+    return np.array(asked_for(query, _placed(topics), [topic.text for topic in topics], titles), dtype=np.bool_)
 
 
 def with_second_look(

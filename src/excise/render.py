@@ -81,12 +81,12 @@ def explanation(result: SearchResult) -> RenderableType:
     table.add_column("document", no_wrap=True, ratio=1)
     table.add_column("evidence", width=_BAR)
     table.add_column("", justify="right", width=4)
-    table.add_column("", width=15)
+    table.add_column("", width=19)
     ranked = sorted(why.candidates, key=lambda one: (-one.evidence, one.frozen_rank))
     for one in ranked[:_SHOWN]:
         label = f"{one.status} -{one.penalty:.2f}" if one.penalty else one.status
         if one.lead is not None and one.status in ("mentions", "protected"):
-            label = f"{one.status} {one.lead:+.1f} sd"
+            label = f"{one.status}, by title" if one.asked else f"{one.status} {one.lead:+.1f} sd"
         title = Text(one.title or one.id, style=STYLES[one.status])
         table.add_row(str(one.frozen_rank), title, _bar(one, why.cut), f"{one.evidence:.2f}", label, style="")
     parts: list[RenderableType] = [table]

@@ -62,7 +62,10 @@ class Removed:
 
 @dataclass(frozen=True)
 class Judged:
-    """One candidate of the shortlist as the rule saw it. ``opening`` and ``lead`` belong to the coverage rule."""
+    """One candidate of the shortlist as the rule saw it.
+
+    ``opening``, ``lead`` and ``asked`` (the query names its title) belong to the coverage rule.
+    """
 
     id: str
     title: str
@@ -73,6 +76,7 @@ class Judged:
     status: Status
     opening: float | None = None
     lead: float | None = None
+    asked: bool | None = None
 
 
 @dataclass(frozen=True)

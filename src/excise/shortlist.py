@@ -74,7 +74,7 @@ def judge_coverage(shortlist: Shortlist, signals: Signals, constants: Coverage) 
     """Apply the coverage rule to a shortlist whose signals are known."""
     decision = cover(shortlist.scores, signals, constants)
     lead = leads(signals.wanted, signals.evidence, constants.cut(signals.evidence))
-    return _judgement(shortlist, decision, signals.evidence, decision.penalties, signals.opening, lead)
+    return _judgement(shortlist, decision, signals.evidence, decision.penalties, signals, lead)
 
 
 def _judgement(
@@ -82,7 +82,7 @@ def _judgement(
     decision: Decision,
     evidence: Floats,
     penalties: Floats,
-    opening: Floats | None = None,
+    signals: Signals | None = None,
     lead: Floats | None = None,
 ) -> Judgement:
     candidates = [
@@ -94,8 +94,9 @@ def _judgement(
             evidence=float(evidence[i]),
             penalty=float(penalties[i]),
             status=_status(i, decision),
-            opening=None if opening is None else float(opening[i]),
+            opening=None if signals is None else float(signals.opening[i]),
             lead=None if lead is None else float(lead[i]),
+            asked=None if signals is None or signals.asked is None else bool(signals.asked[i]),
         )
         for i, document in enumerate(shortlist.documents)
     ]

@@ -9,10 +9,16 @@ from typing import Any
 from excise.results import Topic
 from excise.words import is_content, trim
 
-_JOINING = re.compile("[\\s'\u2019\\-\u2013/&.:]*")  # what may stand between two words of one topic
+_JOINING = re.compile("[\\s'\u2019\\-\u2013/&.:\"\u201c\u201d(]*")  # what may stand between two words of one topic
+_BRIDGE = re.compile('[\\s"\u201c\u201d]+[\\w\'\u2019-]+[\\s"\u201c\u201d]+')  # or one word that was not marked
 _CUES = "apart from|aside from|besides|but not|except for|except|exclud\\w+|minus|neither|never|no|nor|not|other than"
 _CUES += "|without"
 _CUE = re.compile(rf"\b(?:{_CUES})\b", re.IGNORECASE)
+# But not a word that separates, an operator's hyphen ("lion -tiger"), or where one quotation ends and another starts.
+_SEPARATING = re.compile(
+    rf"\b(?:{_CUES}|and|but|or|plus|than|versus|vs)\b|\s[-\u2013][\"\u201c]?$|[\"\u201c\u201d].*[\"\u201c\u201d]",
+    re.IGNORECASE,
+)
 # "(excluding Hamlet)": what is said in brackets ends with them.
 _ASIDE = re.compile(rf"\(\s*(?:{_CUES})\s+((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
 
@@ -48,7 +54,7 @@ def read_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: fl
             runs[-1][2] = max(chance, runs[-1][2])
         else:
             runs.append([start, end, chance])
-    trimmed = [(*trim(query, start, end), chance) for start, end, chance in runs]
+    trimmed = [(*_closed(query, *trim(query, start, end)), chance) for start, end, chance in runs]
     topics = [Topic(query[a:b], a, b, chance) for a, b, chance in trimmed if a < b]
     return _distinct(topics)
 
@@ -62,9 +68,22 @@ def _allowed(query: str, start: int, asides: list[tuple[int, int]]) -> bool:
 
 
 def _joins(query: str, end: int, start: int, asides: list[tuple[int, int]]) -> bool:
+    """Whether two marked words belong to one topic: side by side, or around one word that separates nothing."""
     if start <= end:
         return True
-    return _aside_of(end - 1, asides) == _aside_of(start, asides) and bool(_JOINING.fullmatch(query, end, start))
+    gap = query[end:start]
+    if _aside_of(end - 1, asides) != _aside_of(start, asides) or _SEPARATING.search(gap):
+        return False
+    return bool(_JOINING.fullmatch(gap) or _BRIDGE.fullmatch(gap))
+
+
+def _closed(query: str, start: int, end: int) -> tuple[int, int]:
+    """With the bracket or quotation mark that closes what the span opens."""
+    text, after = query[start:end], query[end : end + 1]
+    opened = (
+        text.count("(") > text.count(")") if after == ")" else text.count(after) % 2 == 1 if after == '"' else False
+    )
+    return start, end + opened
 
 
 def _aside_of(place: int, asides: list[tuple[int, int]]) -> int | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from excise.coverage import cover
 from excise.evaluation.cases import Case
-from excise.judging import wanted_part
+from excise.judging import asked_by_title, wanted_part
 from excise.results import Topic
 from excise.rule import demote
 from excise.settings import Settings
@@ -68,7 +68,8 @@ def prepared(
     part = wanted_part(case.query.text, case.encoded, topics)
     scores = maxsim_of(part, shortlist.vectors) if settings.scoring == "masked" else shortlist.scores
     match = evidence_of(named, shortlist.vectors, settings.pooling)
-    signals = signals_of(named, part, shortlist.vectors, settings.pooling)
+    asked = asked_by_title(case.query.text, topics, shortlist)
+    signals = replace(signals_of(named, part, shortlist.vectors, settings.pooling), asked=asked)
 
     def outcome(changed: Settings) -> tuple[bool, tuple[int, ...]]:
         paper = changed.rule == "paper"
