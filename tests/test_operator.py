@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import excise
@@ -117,6 +118,34 @@ def test_re_embedding_fills_the_cache_and_shows_its_figures(demo: Excise) -> Non
     assert warm.explanation.cache["entries"] == 6
 
 
+def test_only_the_first_candidates_are_re_embedded(demo: Excise) -> None:
+    paper = replace(resolve("paper"), constants=Constants(shortlist=6))
+    results = {
+        first: Excise(demo.backbone, demo.engine, replace(paper, reembed_first=first)).search(QUERY, 3, ["Tesla"])
+        for first in (0, 2, 6, 100)
+    }
+    why = {first: result.explanation for first, result in results.items()}
+    assert all(why.values())
+    assert [why[first].cache["entries"] for first in (0, 2, 6, 100)] == [0, 2, 6, 6]
+    evidence = {first: np.array([one.evidence for one in why[first].candidates]) for first in why}
+    assert evidence[6] == pytest.approx(evidence[100], abs=1e-4)
+    assert evidence[2][:2] == pytest.approx(evidence[6][:2], abs=1e-4)
+    assert evidence[2][2:] == pytest.approx(evidence[0][2:], abs=1e-4)
+    assert abs(evidence[0] - evidence[6]).max() > 0.01
+    with pytest.raises(InvalidInput, match="reembed_first must be a whole number"):
+        replace(paper, reembed_first=-1)
+
+
+def test_two_readings_reorder_what_stays_and_judge_alike(demo: Excise) -> None:
+    once = Excise(demo.backbone, demo.engine, replace(Settings(), two_readings=False))
+    twice = Excise(demo.backbone, demo.engine, Settings())
+    assert (once.adapter, twice.adapter is None) == (None, False)
+    first, second = (operator.search(QUERY, k=20, exclude=["Tesla"]) for operator in (once, twice))
+    assert [one.id for one in first.removed] == [one.id for one in second.removed]
+    assert [hit.id for hit in first.hits] != [hit.id for hit in second.hits]
+    assert twice.search(QUERY, exclude=()).hits == once.search(QUERY, exclude=()).hits  # nothing ruled out: untouched
+
+
 def test_the_two_doors_read_a_topic_that_the_query_does_not_name(demo: Excise) -> None:
     result = demo.search("electric cars", exclude="Tesla")
     assert (result.topics[0].start, result.topics[0].end) == (None, None)
@@ -199,7 +228,9 @@ class TestRerank:
         }
         texts = [str(c["text"]) for c in self.CANDIDATES]
         vectors = demo.backbone.encode_documents(texts)
-        own = maxsim(demo.backbone.encode_query("electric cars, not Tesla").outside([(19, 24)]), vectors.windows)
+        assert demo.adapter is not None
+        readings = [reader.encode_query("electric cars, not Tesla") for reader in (demo.backbone, demo.adapter)]
+        own = np.mean([maxsim(reading.outside([(19, 24)]), vectors.windows) for reading in readings], axis=0)
         assert list(scores.values()) == pytest.approx(own.tolist(), abs=1e-4)
 
     def test_with_two_candidates_the_match_comes_last_and_nothing_is_removed(self, demo: Excise) -> None:

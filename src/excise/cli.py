@@ -117,6 +117,10 @@ def search(
     preset: Annotated[
         str | None, typer.Option(help="default, paper (with its adapter), or frozen-paper (on the index's vectors).")
     ] = None,
+    reembed_first: Annotated[
+        int | None,
+        typer.Option("--reembed", min=1, metavar="N", help="Re-embed the first N candidates with the adapter."),
+    ] = None,
     second_look: Annotated[
         bool, typer.Option("--second-look", help="Also search with the query less its topics, and judge the union.")
     ] = False,
@@ -124,7 +128,14 @@ def search(
     """Search an index. What the query excludes is ruled out; --exclude names it, --no-excise turns that off."""
     if no_excise and exclude:
         raise InvalidInput("--exclude and --no-excise contradict each other.")
-    operator = load(index, backbone=backbone, preset=preset, second_look=second_look)
+    operator = load(
+        index,
+        backbone=backbone,
+        preset=preset,
+        reembed=True if reembed_first else None,
+        reembed_first=reembed_first,
+        second_look=second_look,
+    )
     result = operator.search(query, k=k, exclude=() if no_excise else exclude or None)
     if json_:
         typer.echo(json.dumps(result.to_dict(explain), ensure_ascii=False))

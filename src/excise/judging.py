@@ -16,7 +16,7 @@ from excise.errors import InvalidInput
 from excise.maxsim import Ragged, Vectors
 from excise.results import Topic
 from excise.settings import Settings
-from excise.shortlist import Judgement, Shortlist, evidence_of, judge, judge_coverage, maxsim_of, signals_of
+from excise.shortlist import Floats, Judgement, Shortlist, evidence_of, judge, judge_coverage, maxsim_of, signals_of
 from excise.titles import asked_for
 from excise.words import mentions
 
@@ -48,7 +48,7 @@ class Judge:
             raise InvalidInput(f"re-embedding needs an adapter, and there is none for the backbone {backbone.name!r}.")
         self.backbone = backbone
         self.settings = settings
-        self.adapter = adapter if settings.reembed else None
+        self.adapter = adapter if settings.uses_adapter else None
         self.cache = cache
 
     def __call__(
@@ -79,12 +79,13 @@ class Judge:
         keep_scores
             rank by the scores that the candidates came with, whatever the settings say.
         """
-        if self.adapter is not None:
-            encoded, named = self.adapter.encode_query(query), None
-            vectors = self.adapter.reembed(shortlist.documents, self.cache, index_id)
+        adapter = self.adapter if self.settings.reembed else None
+        if adapter is not None:
+            encoded, named = adapter.encode_query(query), None
+            vectors = self._reembedded(shortlist, adapter, index_id)
             scores = shortlist.scores if keep_scores else maxsim_of(encoded.vectors, vectors)
             shortlist = replace(shortlist, vectors=vectors, scores=scores)
-        named = named or (self.adapter or self.backbone).encode_topics([topic.text for topic in topics])
+        named = named or (adapter or self.backbone).encode_topics([topic.text for topic in topics])
         wanted = wanted_part(query, encoded, topics)
         masked = self.settings.scoring == "masked" and not keep_scores
         if self.settings.rule == "paper":
@@ -95,8 +96,25 @@ class Judge:
         signals = signals_of(named, wanted, shortlist.vectors, self.settings.pooling)
         signals = replace(signals, asked=asked_by_title(query, topics, shortlist))
         if masked and signals.evidence.max() >= self.settings.evidence_floor:  # else nothing is to change
-            shortlist = replace(shortlist, scores=signals.wanted * len(wanted))
+            shortlist = replace(
+                shortlist, scores=self.read_twice(query, topics, shortlist, signals.wanted * len(wanted))
+            )
         return judge_coverage(shortlist, signals, self.settings.coverage)
+
+    def _reembedded(self, shortlist: Shortlist, adapter: Adapter, index_id: str) -> EncodedDocuments:
+        """The candidates' vectors, the first ones re-embedded, the others as they are."""
+        first, count = self.settings.reembed_first, len(shortlist.documents)
+        if first == 0:
+            return shortlist.vectors
+        adapted = adapter.reembed(shortlist.documents[:first], self.cache, index_id)
+        return adapted if first >= count else joined(adapted, taken(shortlist.vectors, range(first, count)))
+
+    def read_twice(self, query: str, topics: Sequence[Topic], shortlist: Shortlist, scores: Floats) -> Floats:
+        """The mean of the scores and of those that the adapter's reading of the query gives on the same vectors."""
+        if self.adapter is None or self.settings.reembed:
+            return scores
+        adapted = wanted_part(query, self.adapter.encode_query(query), topics)
+        return (scores + maxsim_of(adapted, shortlist.vectors)) / 2
 
 
 def places(query: str, topics: Sequence[Topic]) -> list[tuple[int, int]]:

@@ -54,7 +54,7 @@ class Excise:
         self.engine = engine
         self.settings = settings or Settings()
         self.cache = EmbeddingCache() if cache is None else cache  # an empty one is false
-        self.adapter = adapter or (load_adapter(backbone) if self.settings.reembed else None)
+        self.adapter = adapter or (load_adapter(backbone) if self.settings.uses_adapter else None)
         self.judge = Judge(backbone, self.settings, self.adapter, self.cache)
         self._detector = detector
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -266,6 +266,8 @@ def load(
     scoring: Scoring | None = None,
     reembed: bool | None = None,
     second_look: bool | None = None,
+    reembed_first: int | None = None,
+    two_readings: bool | None = None,
     detector: Detector | str | Path | None = SHIPPED,
     adapter: Adapter | str | Path = SHIPPED,
     cache_bytes: int = DEFAULT_BYTES,
@@ -284,7 +286,7 @@ def load(
         is the paper's rule on the index's own vectors.
     constants
         the constants of the paper's rule; naming them chooses "frozen-paper" where no preset is named.
-    pooling, scoring, reembed, second_look
+    pooling, scoring, reembed, reembed_first, two_readings, second_look
         what to change about the preset: see :class:`excise.settings.Settings`.
     detector
         what reads exclusions from queries: "shipped", a folder, a :class:`Detector`, or None to rule out only what is
@@ -313,7 +315,16 @@ def load(
         backbone = load_backbone(backbone or (engine.info.backbone if engine else DEFAULT))
     if engine is not None:
         engine.expect(IndexInfo.of(backbone))
-    settings = resolve(preset, constants, pooling, scoring, reembed, second_look)
+    settings = resolve(
+        preset,
+        constants,
+        pooling,
+        scoring,
+        reembed,
+        second_look,
+        reembed_first=reembed_first,
+        two_readings=two_readings,
+    )
     own = Adapter.from_pretrained(adapter, backbone) if isinstance(adapter, str | Path) and adapter != SHIPPED else None
     own = adapter if isinstance(adapter, Adapter) else own
     return Excise(backbone, engine, settings, detector, own, EmbeddingCache(cache_bytes))

@@ -29,8 +29,12 @@ class Settings:
         how evidence is pooled over topic tokens: "mean", "max", "top-m" or "per-topic".
     scoring
         "full" ranks by the whole query; "masked" leaves the topics' own words out of it.
-    reembed
-        re-embed the query, the topics and the shortlist with the exclusion adapter before they are judged.
+    reembed, reembed_first
+        re-embed the query, the topics and the shortlist with the exclusion adapter before they are judged; of the
+        shortlist only so many candidates, in frozen order (the others are judged by their vectors in the index).
+    two_readings
+        the coverage rule ranks by two readings of the query: the backbone's and, where there is one for the backbone,
+        the adapter's, both held against the vectors of the index. Without effect where documents are re-embedded.
     second_look
         also search with the query less its topics, and judge the union.
     """
@@ -41,6 +45,8 @@ class Settings:
     pooling: Pooling = "per-topic"
     scoring: Scoring = "masked"
     reembed: bool = False
+    reembed_first: int = 100
+    two_readings: bool = True
     second_look: bool = False
 
     def __post_init__(self) -> None:
@@ -50,6 +56,14 @@ class Settings:
             raise InvalidInput(f"scoring must be 'full' or 'masked', got {self.scoring!r}.")
         if self.pooling not in POOLINGS:
             raise InvalidInput(f"unknown pooling {self.pooling!r}; choose one of {', '.join(POOLINGS)}.")
+        first = self.reembed_first
+        if isinstance(first, bool) or not isinstance(first, int) or first < 0:
+            raise InvalidInput(f"reembed_first must be a whole number of at least 0, got {first!r}.")
+
+    @property
+    def uses_adapter(self) -> bool:
+        """Whether the exclusion adapter has a part in this."""
+        return self.reembed or (self.two_readings and self.rule == "coverage" and self.scoring == "masked")
 
     @property
     def shortlist(self) -> int:
@@ -64,7 +78,7 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         """Plain types, for reports."""
         rule = self.coverage if self.rule == "coverage" else self.constants
-        names = ("rule", "pooling", "scoring", "reembed", "second_look")
+        names = ("rule", "pooling", "scoring", "reembed", "reembed_first", "two_readings", "second_look")
         return {**{name: getattr(self, name) for name in names}, "constants": rule.as_dict()}
 
 
@@ -83,6 +97,9 @@ def resolve(
     scoring: Scoring | None = None,
     reembed: bool | None = None,
     second_look: bool | None = None,
+    *,
+    reembed_first: int | None = None,
+    two_readings: bool | None = None,
 ) -> Settings:
     """Settings from a preset and what is changed about it. Naming the paper's constants alone chooses its rule.
 
@@ -105,6 +122,8 @@ def resolve(
         "pooling": pooling,
         "scoring": scoring,
         "reembed": reembed,
+        "reembed_first": reembed_first,
+        "two_readings": two_readings,
         "second_look": second_look,
     }
     return replace(PRESETS[name], **{key: value for key, value in given.items() if value is not None})

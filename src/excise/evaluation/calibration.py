@@ -67,6 +67,8 @@ def prepared(
     ids = [document.id for document in shortlist.documents]
     part = wanted_part(case.query.text, case.encoded, topics)
     scores = maxsim_of(part, shortlist.vectors) if settings.scoring == "masked" else shortlist.scores
+    if settings.rule == "coverage" and settings.scoring == "masked":
+        scores = case.collection.operator.judge.read_twice(case.query.text, topics, shortlist, scores)
     match = evidence_of(named, shortlist.vectors, settings.pooling)
     asked = asked_by_title(case.query.text, topics, shortlist)
     signals = replace(signals_of(named, part, shortlist.vectors, settings.pooling), asked=asked)

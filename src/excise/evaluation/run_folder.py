@@ -138,6 +138,8 @@ def run_config(operator: Excise, systems: Iterable[System], limit: int | None) -
     """What every run depends on: encoder, rule, systems and versions."""
     chosen = list(systems)
     fingerprints = {"backbone": operator.backbone.fingerprint}
+    if operator.adapter is not None:
+        fingerprints["adapter"] = operator.adapter.fingerprint
     if any(system.source == "detector" for system in chosen):
         fingerprints["detector"] = detector_fingerprint()
     return {

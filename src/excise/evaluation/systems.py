@@ -17,7 +17,9 @@ cap= k=                   the most removals; how many candidates the operator ge
 -lead, -opening           the coverage rule without its leads, without its openings
 lead= opening= match=     the constants of the coverage rule
 passing= many=            and when a mention needs a smaller lead (many=1: never)
-reembed, second-look      re-embed with the adapter; judge the union with a search for the query less its topics
+one-reading               rank by the backbone's reading of the query alone, without the adapter's
+reembed, first=           re-embed with the adapter; only so many candidates (``full+first=25``)
+second-look               judge the union with a search for the query less its topics
 query-only=FOLDER         the frozen index searched with the query vectors of an adapter, nothing ruled out
 reindexed=FOLDER          the same documents indexed anew by a fine-tuned encoder, nothing ruled out
 bm25-z ... z-conditional  the nine interventions of :mod:`excise.evaluation.interventions`, with the plain rule
@@ -99,6 +101,7 @@ _COVERAGE_CHANGES = {
 _CHANGES: dict[str, Callable[[Settings], Settings]] = {
     "mask-z": lambda settings: replace(settings, scoring="masked"),
     "reembed": lambda settings: replace(settings, reembed=True),
+    "one-reading": lambda settings: replace(settings, two_readings=False),
     "second-look": lambda settings: replace(settings, second_look=True),
 }
 _PAPER_NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
@@ -118,6 +121,7 @@ _COVERAGE_NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
     "tau": ("evidence_floor", float),
     "k": ("shortlist", int),
 }
+_FIRST = "first"
 _POOLINGS = tuple(pooling for pooling in POOLINGS if pooling != "mean")
 KNOWN = (
     "frozen",
@@ -130,7 +134,7 @@ KNOWN = (
     "-opening",
     *_CHANGES,
     *_POOLINGS,
-    *(f"{name}=" for name in {**_PAPER_NUMBERS, **_COVERAGE_NUMBERS}),
+    *(f"{name}=" for name in {**_PAPER_NUMBERS, **_COVERAGE_NUMBERS, _FIRST: None}),
     *INTERVENTIONS,
 )
 
@@ -183,7 +187,7 @@ def _based(shipped: Excise, first: str, changes: list[str]) -> tuple[Settings, l
     coverage_only = (
         first in ("-lead", "-opening") or first.partition("=")[0] in _COVERAGE_NUMBERS.keys() - _PAPER_NUMBERS
     )
-    shared = first in ("reembed", "second-look")
+    shared = first in ("reembed", "one-reading", "second-look")
     return shipped.settings if coverage_only or shared else PAPER_RULE, [first, *changes]
 
 
@@ -197,6 +201,8 @@ def _changed(name: str, settings: Settings, changes: Sequence[str]) -> Settings:
             settings = named[change](settings)
         elif change in _POOLINGS:
             settings = replace(settings, pooling=cast(Pooling, change))
+        elif equals and key == _FIRST:
+            settings = replace(settings, reembed_first=int(_number(change, value, int)))
         elif equals and key in numbers:
             field, kind = numbers[key]
             number = _number(change, value, kind)
@@ -220,7 +226,7 @@ def _number(change: str, value: str, kind: type[int] | type[float]) -> float:
 def _operating(collection: Collection, settings: Settings) -> Rank:
     """The product's own operator, with settings."""
     shipped = collection.operator
-    adapter = (shipped.adapter or load_adapter(collection.backbone)) if settings.reembed else None
+    adapter = (shipped.adapter or load_adapter(collection.backbone)) if settings.uses_adapter else None
     judge_ = Judge(collection.backbone, settings, adapter, shipped.cache)
 
     def rank(case: Case, topics: Sequence[Topic]) -> Ranking:
