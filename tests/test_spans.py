@@ -41,6 +41,8 @@ def test_one_unmarked_word_does_not_split_a_topic() -> None:
         "American voice actress Carolyn Lawrence"
     ]
     assert topics('leave out the USS "Thach" (FFG-43)', "USS", "Thach", "FFG 43") == ['USS "Thach" (FFG-43)']
+    assert topics('no films like "Romance" (1999)', "Romance", "1999") == ['"Romance" (1999)']
+    assert topics("skip his Beau (poem)", "his Beau", "poem") == ["Beau (poem)"]
     assert topics('other songs than "Kim"', "songs", "Kim") == ["songs", "Kim"]
 
 

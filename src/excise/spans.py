@@ -78,12 +78,15 @@ def _joins(query: str, end: int, start: int, asides: list[tuple[int, int]]) -> b
 
 
 def _closed(query: str, start: int, end: int) -> tuple[int, int]:
-    """With the bracket or quotation mark that closes what the span opens."""
-    text, after = query[start:end], query[end : end + 1]
-    opened = (
-        text.count("(") > text.count(")") if after == ")" else text.count(after) % 2 == 1 if after == '"' else False
-    )
-    return start, end + opened
+    """With the quotation mark and the bracket that a span lacks, where they stand right beside it."""
+    if query.count('"', start, end) % 2 == 1:
+        if query[end : end + 1] == '"':
+            end += 1
+        elif query[max(0, start - 1) : start] == '"':
+            start -= 1
+    if query[end : end + 1] == ")" and query.count("(", start, end) > query.count(")", start, end):
+        end += 1
+    return start, end
 
 
 def _aside_of(place: int, asides: list[tuple[int, int]]) -> int | None:

@@ -60,12 +60,12 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
         first = piece.split(maxsplit=1)[0] if piece.strip() else ""
         if not piece[0].isalnum() and not (piece[0] in "$€£#.@(" and len(piece) > 1 and piece[1].isalnum()):
             start += 1
+        elif _bare(first) in STOP_WORDS and len(first) < len(piece):
+            start += len(first)
         elif piece[-1] == ")" and "(" in piece:
             break
         elif not piece[-1].isalnum() and piece[-1] not in "+#%°":
             end -= 1
-        elif _bare(first) in STOP_WORDS and len(first) < len(piece):
-            start += len(first)
         elif _bare(last := piece.split()[-1]) in STOP_WORDS and len(last) < len(piece):
             end -= len(last)
         else:
