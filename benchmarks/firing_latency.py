@@ -1,6 +1,6 @@
 """What a firing adds to a frozen search: the default, and re-embedding with a cold and a warm cache.
 
-    python benchmarks/firing_latency.py --index DIR [--shortlist 100]
+    python benchmarks/firing_latency.py --index DIR [--first 25 --first 50 --first 100]
 
 Prints milliseconds (medians over queries and rounds), and the median of the ratios to the frozen search of the same
 query in the same round: a noisy machine moves both alike.
@@ -12,7 +12,6 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -43,33 +42,37 @@ def main() -> None:
     parser.add_argument("--index", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--shortlist", type=int, default=100, help="candidates that are re-embedded")
+    parser.add_argument("--first", type=int, action="append", help="re-embed so many candidates; repeat it")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     default = excise.load(arguments.index)
-    paper = resolve("paper")
-    paper = replace(paper, constants=replace(paper.constants, shortlist=arguments.shortlist))
-    adapted = Excise(default.backbone, default.engine, paper)
+    one = Excise(default.backbone, default.engine, resolve(two_readings=False))
     for query, _ in QUERIES:  # the index and the detector are read from disk once
         default.search(query)
-    cold = [milliseconds(lambda q=query, t=topic: adapted.search(q, exclude=[t])) for query, topic in QUERIES]
+    cold: dict[str, list[float]] = {}
     ways: dict[str, Callable[[str, str], object]] = {
         "frozen search": lambda query, _: default.search(query, exclude=()),
+        "one reading, topic named": lambda query, topic: one.search(query, exclude=[topic]),
         "default, topic named": lambda query, topic: default.search(query, exclude=[topic]),
         "default, topic detected": lambda query, _: default.search(query),
-        "paper, warm, topic named": lambda query, topic: adapted.search(query, exclude=[topic]),
     }
+    for first in arguments.first or (25, 50, 100):
+        adapted = Excise(default.backbone, default.engine, resolve("paper", reembed_first=first))
+        ways[f"paper, {first} re-embedded, warm"] = lambda query, topic, a=adapted: a.search(query, exclude=[topic])
+        cold[f"paper, {first} re-embedded, cold"] = [
+            milliseconds(lambda q=query, t=topic, a=adapted: a.search(q, exclude=[t])) for query, topic in QUERIES
+        ]
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(arguments.rounds):
         for query, topic in QUERIES:
             for name, search in ways.items():
                 times[name].append(milliseconds(lambda s=search, q=query, t=topic: s(q, t)))
     frozen = times["frozen search"]
-    times["paper, cold, topic named"] = cold
+    times |= cold
     print(f"{len(default.engine or []):,} documents, {arguments.threads} threads, {len(QUERIES)} queries")
     for name, spent in times.items():
         ratio = statistics.median(a / b for a, b in zip(spent, frozen, strict=False))
-        print(f"  {name:<26} {statistics.median(spent):8.1f} ms   {ratio:6.2f} of frozen")
+        print(f"  {name:<32} {statistics.median(spent):8.1f} ms   {ratio:6.2f} of frozen")
 
 
 if __name__ == "__main__":
