@@ -109,8 +109,9 @@ def test_the_scale_of_scores_and_answers_does_not_matter(drawn: tuple[np.ndarray
     _, signals = drawn
     if np.ptp(signals.wanted) * min(scale, 1) < 1e-6:
         return
-    scaled = leads(signals.wanted * scale, signals.evidence, 0.5)
-    assert scaled == pytest.approx(leads(signals.wanted, signals.evidence, 0.5), abs=1e-4, rel=1e-4)
+    matching = signals.evidence >= 0.5
+    scaled = leads(signals.wanted * scale, signals.evidence, matching)
+    assert scaled == pytest.approx(leads(signals.wanted, signals.evidence, matching), abs=1e-4, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -135,3 +136,19 @@ def test_what_is_asked_for_by_title_stays_unless_it_is_about_the_topic() -> None
     signals = Signals(np.array([0.9, 0.9, 0.9, *[0.2] * 6]), opening, np.full(9, 0.5), named)
     decision = cover(SCORES, signals)
     assert (set(decision.removed), decision.mentions) == ({0, 2}, (1,))
+
+
+def test_a_loud_topic_does_not_hide_a_faint_one() -> None:
+    chess, maths = np.array([0.9, *[0.1] * 8]), np.array([0.1, 0.55, 0.5, *[0.1] * 6])
+    both = np.stack([chess, maths])
+    decision = cover(SCORES, Signals(both, both, np.full(9, 0.5)))
+    assert set(decision.removed) == {0, 1, 2}
+    assert decision.cut == pytest.approx(0.4)
+    pooled = both.max(axis=0)
+    assert cover(SCORES, Signals(pooled, pooled, np.full(9, 0.5))).removed == (0,)
+
+
+def test_a_topic_that_nothing_reaches_rules_nothing_out() -> None:
+    chess, faint = np.array([0.9, *[0.1] * 8]), np.array([0.1, 0.39, *[0.1] * 7])
+    both = np.stack([chess, faint])
+    assert cover(SCORES, Signals(both, both, np.full(9, 0.5))).removed == (0,)

@@ -5,7 +5,8 @@ page that answers the rest of the query and merely mentions the topic has to sta
 the two apart, and every constant is a fraction or a number of standard deviations of the shortlist's own values:
 
 evidence
-    how well it matches the topic anywhere. Weak against the strongest match: it does not cover the topic.
+    how well it matches the topic anywhere. Weak against the strongest match: it does not cover the topic. Each of
+    several topics has its own strongest match, so that a loud one does not hide a faint one.
 opening
     how well its title and first words match the topic. As well as the best: it is *about* the topic, and goes.
 wanted
@@ -94,9 +95,14 @@ class Coverage:
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
 
-    def cut(self, match: Floats) -> float:
-        """The evidence from which a candidate matches the topic."""
-        return max(self.evidence_floor, self.match_fraction * float(match.max()))
+    def cuts(self, evidence: Floats) -> Floats:
+        """The evidence from which a candidate matches a topic, for each topic."""
+        best = np.atleast_2d(evidence).max(axis=1)
+        return np.asarray(np.maximum(self.evidence_floor, self.match_fraction * best), dtype=np.float64)
+
+    def matches(self, evidence: Floats) -> NDArray[np.bool_]:
+        """Which candidates match any of the topics."""
+        return np.asarray((np.atleast_2d(evidence) >= self.cuts(evidence)[:, None]).any(axis=0))
 
     def as_dict(self) -> dict[str, float | int | bool | str]:
         """The constants by name, for reports and configuration files."""
@@ -105,12 +111,25 @@ class Coverage:
 
 @dataclass(frozen=True, eq=False)
 class Signals:
-    """What is known of each candidate: see the module's description."""
+    """What is known of each candidate: see the module's description.
+
+    ``evidence`` and ``opening`` have a row for each topic; with one topic the row alone will do.
+    """
 
     evidence: Floats
     opening: Floats
     wanted: Floats
     asked: NDArray[np.bool_] | None = None
+
+    @property
+    def strongest(self) -> Floats:
+        """Each candidate's evidence for the topic that it matches best."""
+        return np.asarray(np.atleast_2d(self.evidence).max(axis=0), dtype=np.float64)
+
+    def openings(self, cuts: Floats) -> Floats:
+        """How each candidate's opening matches the topic that it covers best, measured by the topics' cuts."""
+        nearest = (np.atleast_2d(self.evidence) / np.maximum(cuts, 1e-9)[:, None]).argmax(axis=0)
+        return np.asarray(np.atleast_2d(self.opening)[nearest, np.arange(len(nearest))], dtype=np.float64)
 
 
 def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -> Decision:
@@ -131,21 +150,21 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     ([2, 4, 5, 6], (0, 1, 3), (2,))
     """
     constants = constants or Coverage()
-    score, match = checked(scores, signals.evidence)
+    score, match = checked(scores, signals.strongest)
     strongest = by_evidence(match, score)[0]
     untouched = np.zeros_like(score)
     if match[strongest] < constants.evidence_floor:
         return Decision(ordered(score), score, untouched, None, branch="floor")
-    cut = constants.cut(match)
+    cuts = constants.cuts(signals.evidence)
     if len(score) < constants.minimum_shortlist:
-        return _last(score, strongest, cut)
+        return _last(score, strongest, float(cuts.min()))
 
-    matching = match >= cut
-    best_opening = max(float(signals.opening.max()), constants.opening_floor)
-    about = signals.opening >= constants.opening_fraction * best_opening
-    passing = signals.opening < constants.passing_fraction * best_opening
+    matching, opening = constants.matches(signals.evidence), signals.openings(cuts)
+    best_opening = max(float(opening.max()), constants.opening_floor)
+    about = opening >= constants.opening_fraction * best_opening
+    passing = opening < constants.passing_fraction * best_opening
     eased = constants.lead * min(1.0, float(matching.sum()) / constants.many)
-    answers = leads(signals.wanted, match, cut) > np.where(passing, eased, constants.lead)
+    answers = leads(signals.wanted, match, matching) > np.where(passing, eased, constants.lead)
     if signals.asked is not None:
         answers |= signals.asked
     covers = matching & (about | ~answers)
@@ -158,7 +177,7 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
         ranking=ordered(score, removed),
         scores=score,
         penalties=untouched,
-        cut=cut,
+        cut=float(cuts.min()),
         removed=removed,
         protected=best if guarded else None,
         branch="coverage",
@@ -166,15 +185,16 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     )
 
 
-def leads(wanted: Floats, match: Floats, cut: float) -> Floats:
-    """By how many standard deviations each candidate leads those below the cut, on the rest of the query.
+def leads(wanted: Floats, match: Floats, matching: NDArray[np.bool_]) -> Floats:
+    """By how many standard deviations each candidate leads those that match no topic, on the rest of the query.
 
     Examples
     --------
-    >>> leads(np.array([0.9, 0.5, 0.5, 0.5]), np.array([0.9, 0.1, 0.1, 0.1]), 0.5).round(2).tolist()
+    >>> match = np.array([0.9, 0.1, 0.1, 0.1])
+    >>> leads(np.array([0.9, 0.5, 0.5, 0.5]), match, match > 0.5).round(2).tolist()
     [2.31, 0.0, 0.0, 0.0]
     """
-    clear = match < cut
+    clear = ~matching
     if clear.sum() < _CLEAR:
         clear = match <= np.sort(match)[min(_CLEAR, len(match)) - 1]
     others = np.sort(wanted[clear])[::-1]

@@ -51,17 +51,16 @@ def evidence_of(topics: Sequence[Vectors], documents: EncodedDocuments, pooling:
 def signals_of(
     topics: Sequence[Vectors], wanted: Vectors, documents: EncodedDocuments, pooling: Pooling = "per-topic"
 ) -> Signals:
-    """What the coverage rule reads. The opening is held against the topic that the document covers best."""
+    """What the coverage rule reads, topic by topic where evidence is pooled so; else in one row."""
     windows = documents.windows
     first = [windows[int(start)][:OPENING_TOKENS] for start in documents.offsets[:-1]]
     per_topic = np.stack([evidence_of([topic], documents, "mean") for topic in topics])
     openings = np.stack([evidence([topic], Ragged.of(first)).astype(np.float64) for topic in topics])
+    relevance = maxsim_of(wanted, documents) / len(wanted)
+    if pooling == "per-topic":
+        return Signals(per_topic, openings, relevance)
     nearest = per_topic.argmax(axis=0)
-    return Signals(
-        evidence=per_topic.max(axis=0) if pooling == "per-topic" else evidence_of(topics, documents, pooling),
-        opening=openings[nearest, np.arange(len(nearest))],
-        wanted=maxsim_of(wanted, documents) / len(wanted),
-    )
+    return Signals(evidence_of(topics, documents, pooling), openings[nearest, np.arange(len(nearest))], relevance)
 
 
 def judge(shortlist: Shortlist, evidence: Floats, constants: Constants) -> Judgement:
@@ -73,8 +72,9 @@ def judge(shortlist: Shortlist, evidence: Floats, constants: Constants) -> Judge
 def judge_coverage(shortlist: Shortlist, signals: Signals, constants: Coverage) -> Judgement:
     """Apply the coverage rule to a shortlist whose signals are known."""
     decision = cover(shortlist.scores, signals, constants)
-    lead = leads(signals.wanted, signals.evidence, constants.cut(signals.evidence))
-    return _judgement(shortlist, decision, signals.evidence, decision.penalties, signals, lead)
+    lead = leads(signals.wanted, signals.strongest, constants.matches(signals.evidence))
+    opening = signals.openings(constants.cuts(signals.evidence))
+    return _judgement(shortlist, decision, signals.strongest, decision.penalties, opening, lead, signals.asked)
 
 
 def _judgement(
@@ -82,8 +82,9 @@ def _judgement(
     decision: Decision,
     evidence: Floats,
     penalties: Floats,
-    signals: Signals | None = None,
+    opening: Floats | None = None,
     lead: Floats | None = None,
+    asked: NDArray[np.bool_] | None = None,
 ) -> Judgement:
     candidates = [
         Judged(
@@ -94,9 +95,9 @@ def _judgement(
             evidence=float(evidence[i]),
             penalty=float(penalties[i]),
             status=_status(i, decision),
-            opening=None if signals is None else float(signals.opening[i]),
+            opening=None if opening is None else float(opening[i]),
             lead=None if lead is None else float(lead[i]),
-            asked=None if signals is None or signals.asked is None else bool(signals.asked[i]),
+            asked=None if asked is None else bool(asked[i]),
         )
         for i, document in enumerate(shortlist.documents)
     ]
