@@ -85,6 +85,14 @@ def test_explain_as_json(demo_index: Path) -> None:
     assert json.loads(shown.output)["explanation"]["branch"] == "relative"
 
 
+def test_re_embedding_part_of_the_shortlist(demo_index: Path) -> None:
+    asked = ["search", "electric cars", "--index", str(demo_index), "--exclude", "Tesla", "--json", "--explain"]
+    for preset in ("default", "paper"):
+        shown = runner.invoke(app, [*asked, "--preset", preset, "--reembed", "2"])
+        assert shown.exit_code == 0
+        assert json.loads(shown.stdout)["explanation"]["cache"]["entries"] == 2
+
+
 def test_the_demo_shows_both_rankings(tmp_path: Path) -> None:
     shown = runner.invoke(app, ["demo", "--index", str(tmp_path / "demo")], env={"COLUMNS": "160"})
     assert shown.exit_code == 0
