@@ -20,10 +20,10 @@ from excise.training.generator import generate
 LONG_WORDS = 30  # from this many words on, a query counts as long
 WRITTEN = (
     *("implicit_life", "implicit_work", "implicit_plain", "implicit_more", "attitude"),
-    *("implicit_daily", "implicit_knowledge", "implicit_long", "implicit_fifth", "implicit_sixth", "mixed"),
-    *("explicit", "explicit_more", "explicit_fifth", "forms_more", "odd", "traps", "aspects", "described"),
+    *("implicit_daily", "implicit_knowledge", "implicit_long", "mixed"),
+    *("explicit", "explicit_more", "forms_more", "odd", "traps"),
 )
-DECOYS = ("decoys", "decoys_more", "decoys_third", "decoys_fourth")
+DECOYS = ("decoys", "decoys_more", "decoys_third")
 PROBES = ("hard_fire", "decoys_short", "decoys_long", "pairs_trap")
 
 
