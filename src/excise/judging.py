@@ -104,8 +104,6 @@ class Judge:
     def _reembedded(self, shortlist: Shortlist, adapter: Adapter, index_id: str) -> EncodedDocuments:
         """The candidates' vectors, the first ones re-embedded, the others as they are."""
         first, count = self.settings.reembed_first, len(shortlist.documents)
-        if first == 0:
-            return shortlist.vectors
         adapted = adapter.reembed(shortlist.documents[:first], self.cache, index_id)
         return adapted if first >= count else joined(adapted, taken(shortlist.vectors, range(first, count)))
 

@@ -57,8 +57,8 @@ class Settings:
         if self.pooling not in POOLINGS:
             raise InvalidInput(f"unknown pooling {self.pooling!r}; choose one of {', '.join(POOLINGS)}.")
         first = self.reembed_first
-        if isinstance(first, bool) or not isinstance(first, int) or first < 0:
-            raise InvalidInput(f"reembed_first must be a whole number of at least 0, got {first!r}.")
+        if isinstance(first, bool) or not isinstance(first, int) or first < 1:
+            raise InvalidInput(f"reembed_first must be a whole number of at least 1, got {first!r}.")
 
     @property
     def uses_adapter(self) -> bool:
