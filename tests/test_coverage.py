@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excise.coverage import Coverage, Signals, cover, leads
+from excise.coverage import Coverage, Signals, cover, leads, lifted
 from excise.errors import InvalidInput
 
 ABOUT = Signals(
@@ -118,6 +118,7 @@ def test_the_scale_of_scores_and_answers_does_not_matter(drawn: tuple[np.ndarray
     "wrong",
     [
         {"lead": -1},
+        {"asked_bonus": -0.5},
         {"evidence_floor": 1.5},
         {"shortlist": 0},
         {"minimum_shortlist": 1},
@@ -136,6 +137,14 @@ def test_what_is_asked_for_by_title_stays_unless_it_is_about_the_topic() -> None
     signals = Signals(np.array([0.9, 0.9, 0.9, *[0.2] * 6]), opening, np.full(9, 0.5), named)
     decision = cover(SCORES, signals)
     assert (set(decision.removed), decision.mentions) == ({0, 2}, (1,))
+
+
+def test_what_is_asked_for_by_title_is_lifted_by_the_bonus_alone() -> None:
+    named = np.arange(9) == 5
+    raised = lifted(SCORES, named, Coverage(asked_bonus=1.5))
+    assert raised[5] - SCORES[5] == pytest.approx(1.5 * SCORES.std())
+    assert (raised[~named] == SCORES[~named]).all()
+    assert (lifted(SCORES, named, Coverage(asked_bonus=0.0)) == SCORES).all()
 
 
 def test_a_loud_topic_does_not_hide_a_faint_one() -> None:

@@ -180,6 +180,16 @@ def test_masked_scoring_leaves_the_topic_out_of_the_query(demo: Excise) -> None:
     assert less.hits[0].score < full.hits[0].score
 
 
+def test_a_page_that_the_query_asks_for_by_title_is_lifted(demo: Excise) -> None:
+    plain = Excise(demo.backbone, demo.engine, replace(Settings(), coverage=Coverage(asked_bonus=0.0)))
+    title = next(hit.title for hit in demo.search("electric cars").hits[::-1] if "Tesla" not in hit.title)
+    query = f"{title}, not Tesla"
+    before, after = plain.search(query, k=20, exclude=["Tesla"]), demo.search(query, k=20, exclude=["Tesla"])
+    scores = {hit.title: hit.score for hit in before.hits}
+    gained = {hit.title for hit in after.hits if hit.score > scores.get(hit.title, np.inf)}
+    assert gained == {title}
+
+
 def test_per_topic_evidence_serves_two_topics(minilm: Backbone, demo: Excise) -> None:
     result = demo.search("electric cars", exclude=["Tesla", "Norway"])
     pooled = Excise(minilm, demo.engine, resolve(pooling="mean")).search("electric cars", exclude=["Tesla", "Norway"])

@@ -13,7 +13,8 @@ wanted
     how well it matches the rest of the query. A candidate that only mentions the topic stays where it leads what is
     clear of the topic by far, since nothing could replace it; otherwise it goes, since something can.
 asked
-    whether the query names its title outside of the topic. What is asked for by name and not about the topic stays.
+    whether the query names its title outside of the topic. What is asked for by name and not about the topic stays,
+    and is lifted in the ranking.
 
 How far is far depends on the topic. Many candidates match "Tesla" in a corpus about cars, and each may cover it. Where
 few match, the topic is a name with a page of its own, and a page that opens on something else only names it: it needs
@@ -33,7 +34,7 @@ from excise.errors import InvalidInput
 from excise.rule import Decision, by_evidence, checked, ordered
 
 Floats = NDArray[np.float64]
-_COMPARED = 20  # the best candidates, whose spread is the unit of the lead
+_COMPARED = 20  # the best candidates, whose spread is the unit of the lead and of the bonus
 _CLEAR = 3  # the lead is taken over the third best of the clear candidates: one lucky neighbour does not decide
 
 
@@ -58,6 +59,8 @@ class Coverage:
         below this share of the best opening, a candidate opens on something else and names the topic in passing.
     many
         where fewer candidates match the topic, those that name it in passing need only that share of the lead.
+    asked_bonus
+        standard deviations of the best candidates' scores by which one that is asked for by its title is lifted.
     guard
         keep the best answer to the rest of the query, unless it is the strongest match to the topic or leads by less.
     minimum_shortlist
@@ -80,6 +83,7 @@ class Coverage:
     lead: float = 2.2
     passing_fraction: float = 0.5
     many: int = 5
+    asked_bonus: float = 1.0
     guard: bool = True
     minimum_shortlist: int = 4
     shortlist: int = 100
@@ -87,7 +91,7 @@ class Coverage:
     def __post_init__(self) -> None:
         whole = ("many", "minimum_shortlist", "shortlist")
         for name in (item.name for item in fields(self) if item.name not in (*whole, "guard")):
-            value, high = getattr(self, name), float("inf") if name == "lead" else 1.0
+            value, high = getattr(self, name), float("inf") if name in ("lead", "asked_bonus") else 1.0
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
                 raise InvalidInput(f"{name} must be a number from 0 to {high:g}, got {value!r}.")
         for name in whole:
@@ -197,11 +201,25 @@ def leads(wanted: Floats, match: Floats, matching: NDArray[np.bool_]) -> Floats:
     clear = ~matching
     if clear.sum() < _CLEAR:
         clear = match <= np.sort(match)[min(_CLEAR, len(match)) - 1]
-    others = np.sort(wanted[clear])[::-1]
-    spread = float(np.sort(wanted)[::-1][:_COMPARED].std())
+    others, spread = np.sort(wanted[clear])[::-1], _spread(wanted)
     if spread < 1e-9:
         return np.zeros_like(wanted)
     return np.asarray((wanted - others[min(_CLEAR, len(others)) - 1]) / spread, dtype=np.float64)
+
+
+def lifted(scores: Floats, asked: NDArray[np.bool_], constants: Coverage) -> Floats:
+    """The scores, those of candidates that are asked for by their titles raised by the bonus.
+
+    Examples
+    --------
+    >>> lifted(np.array([9.0, 8.0, 7.0]), np.array([False, False, True]), Coverage(asked_bonus=2.0)).round(2).tolist()
+    [9.0, 8.0, 8.63]
+    """
+    return scores + constants.asked_bonus * _spread(scores) * asked
+
+
+def _spread(values: Floats) -> float:
+    return float(np.sort(values)[::-1][:_COMPARED].std())
 
 
 def _last(score: Floats, strongest: int, cut: float) -> Decision:

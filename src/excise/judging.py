@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from excise.backbone import Backbone, EncodedDocuments, EncodedQuery
 from excise.cache import EmbeddingCache
+from excise.coverage import lifted
 from excise.engines.base import Engine
 from excise.errors import InvalidInput
 from excise.maxsim import Ragged, Vectors
@@ -93,12 +94,11 @@ class Judge:
                 shortlist = replace(shortlist, scores=maxsim_of(wanted, shortlist.vectors))
             match = evidence_of(named, shortlist.vectors, self.settings.pooling)
             return judge(shortlist, match, self.settings.constants)
-        signals = signals_of(named, wanted, shortlist.vectors, self.settings.pooling)
-        signals = replace(signals, asked=asked_by_title(query, topics, shortlist))
+        asked = asked_by_title(query, topics, shortlist)
+        signals = replace(signals_of(named, wanted, shortlist.vectors, self.settings.pooling), asked=asked)
         if masked and signals.evidence.max() >= self.settings.evidence_floor:  # else nothing is to change
-            shortlist = replace(
-                shortlist, scores=self.read_twice(query, topics, shortlist, signals.wanted * len(wanted))
-            )
+            scores = self.read_twice(query, topics, shortlist, signals.wanted * len(wanted))
+            shortlist = replace(shortlist, scores=lifted(scores, asked, self.settings.coverage))
         return judge_coverage(shortlist, signals, self.settings.coverage)
 
     def _reembedded(self, shortlist: Shortlist, adapter: Adapter, index_id: str) -> EncodedDocuments:

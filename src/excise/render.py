@@ -86,7 +86,9 @@ def explanation(result: SearchResult) -> RenderableType:
     for one in ranked[:_SHOWN]:
         label = f"{one.status} -{one.penalty:.2f}" if one.penalty else one.status
         if one.lead is not None and one.status in ("mentions", "protected"):
-            label = f"{one.status}, by title" if one.asked else f"{one.status} {one.lead:+.1f} sd"
+            label = f"{one.status} {one.lead:+.1f} sd"
+        if one.asked and one.status in ("kept", "mentions", "protected"):
+            label = f"{one.status}, by title"
         title = Text(one.title or one.id, style=STYLES[one.status])
         table.add_row(str(one.frozen_rank), title, _bar(one, why.cut), f"{one.evidence:.2f}", label, style="")
     parts: list[RenderableType] = [table]

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
-from excise.coverage import cover
+from excise.coverage import Coverage, cover, lifted
 from excise.evaluation.cases import Case
 from excise.judging import asked_by_title, wanted_part
 from excise.results import Topic
-from excise.rule import demote
+from excise.rule import Decision, demote
 from excise.settings import Settings
 from excise.shortlist import evidence_of, maxsim_of, signals_of
 
@@ -30,6 +30,7 @@ GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
         "lead": (1.0, 1.5, 2.0, 2.2, 2.4, 2.8, 3.2),
         "passing_fraction": (0.0, 0.3, 0.5, 0.7),
         "many": (1, 3, 5, 8),
+        "asked_bonus": (0.0, 0.5, 1.0, 2.0),
     },
     "paper": {
         "evidence_floor": (0.2, 0.3, 0.35, 0.4, 0.5),
@@ -73,9 +74,12 @@ def prepared(
     asked = asked_by_title(case.query.text, topics, shortlist)
     signals = replace(signals_of(named, part, shortlist.vectors, settings.pooling), asked=asked)
 
+    def covered(constants: Coverage) -> Decision:
+        return cover(lifted(scores, asked, constants) if settings.scoring == "masked" else scores, signals, constants)
+
     def outcome(changed: Settings) -> tuple[bool, tuple[int, ...]]:
         paper = changed.rule == "paper"
-        decision = demote(scores, match, changed.constants) if paper else cover(scores, signals, changed.coverage)
+        decision = demote(scores, match, changed.constants) if paper else covered(changed.coverage)
         top = tuple(int(i) for i in decision.kept[:_TOP])
         found = {ids[i] for i in top}
         return bool(found & wanted) and not found & ruled_out, top

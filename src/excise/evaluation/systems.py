@@ -16,7 +16,7 @@ phi= kappa= lambda= tau=  the constants of the paper's rule
 cap= k=                   the most removals; how many candidates the operator gets (and returns)
 -lead, -opening           the coverage rule without its leads, without its openings
 lead= opening= match=     the constants of the coverage rule
-passing= many=            and when a mention needs a smaller lead (many=1: never)
+passing= many= asked=     when a mention needs a smaller lead (many=1: never); the bonus of what is asked for by title
 one-reading               rank by the backbone's reading of the query alone, without the adapter's
 reembed, first=           re-embed with the adapter; only so many candidates (``full+first=25``)
 second-look               judge the union with a search for the query less its topics
@@ -118,6 +118,7 @@ _COVERAGE_NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
     "match": ("match_fraction", float),
     "passing": ("passing_fraction", float),
     "many": ("many", int),
+    "asked": ("asked_bonus", float),
     "tau": ("evidence_floor", float),
     "k": ("shortlist", int),
 }
