@@ -54,6 +54,13 @@ def test_what_separates_topics_keeps_them_apart() -> None:
         assert topics(f"not Bolognini{separator}La Cava", "Bolognini La Cava") == ["Bolognini", "La Cava"]
 
 
+def test_the_end_of_a_possessive_is_no_topic() -> None:
+    for apostrophe in "'\u2019":
+        query = f"no French Revolution; the Renaissance{apostrophe}s impact, and People{apostrophe}s Republic"
+        assert topics(query, "French Revolution", "s", "Republic") == ["French Revolution", "Republic"]
+    assert topics("painters, not O'Keeffe", "Keeffe") == ["Keeffe"]
+
+
 def test_words_that_name_nothing_are_no_topics() -> None:
     assert topics("cars of any make, not of Tesla", "of", "Tesla") == ["Tesla"]
     assert topics("anything but this", "this") == ["this"]  # what fired is shown

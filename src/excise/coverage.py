@@ -83,7 +83,7 @@ class Coverage:
     lead: float = 2.2
     passing_fraction: float = 0.5
     many: int = 5
-    asked_bonus: float = 1.0
+    asked_bonus: float = 2.0
     guard: bool = True
     minimum_shortlist: int = 4
     shortlist: int = 100

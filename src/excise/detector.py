@@ -29,7 +29,7 @@ from excise.spans import read_topics
 from excise.words import is_content
 
 WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
-_MEMBER = 0.5  # a token belongs to a topic above this probability, or above the threshold where that is lower
+_MEMBER = 0.36  # a token belongs to a topic above this probability; where none reaches it, the likeliest ones do
 _BATCH = 32
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
 
@@ -39,8 +39,8 @@ class DetectorConfig:
     """How a detector is made: its encoder, the size of its adaptation, and the threshold it fires at."""
 
     encoder: str = "minilm"
-    rank: int = 8
-    alpha: float = 16.0
+    rank: int = 32
+    alpha: float = 32.0
     last_layers: int = 6
     threshold: float = Constants().fire_threshold
 
@@ -161,7 +161,7 @@ class Detector:
         content = [is_content(query[start:end]) for start, end in spans]
         score = float(chances[content].max()) if any(content) else 0.0
         fired = score > self.config.threshold
-        member = min(_MEMBER, self.config.threshold)  # whatever fired must be a topic
+        member = _MEMBER if score > _MEMBER else self.config.threshold  # whatever fired must be a topic
         tokens = ((int(start), int(end), float(chance)) for (start, end), chance in zip(spans, chances, strict=True))
         return Detection(query, fired, score, read_topics(query, tokens, member) if fired else ())
 

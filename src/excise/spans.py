@@ -19,6 +19,7 @@ _SEPARATING = re.compile(
     rf"\b(?:{_CUES}|and|but|or|plus|than|versus|vs)\b|\s[-\u2013][\"\u201c]?$|[\"\u201c\u201d].*[\"\u201c\u201d]",
     re.IGNORECASE,
 )
+_SUFFIX = re.compile(r"(?:s|t|d|m|ll|re|ve)\b")
 # "(excluding Hamlet)": what is said in brackets ends with them.
 _ASIDE = re.compile(rf"\(\s*(?:{_CUES})\s+((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
 
@@ -54,7 +55,7 @@ def read_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: fl
             runs[-1][2] = max(chance, runs[-1][2])
         else:
             runs.append([start, end, chance])
-    trimmed = [(*_closed(query, *trim(query, start, end)), chance) for start, end, chance in runs]
+    trimmed = [(*_closed(query, *trim(query, _past_suffix(query, start), end)), chance) for start, end, chance in runs]
     topics = [Topic(query[a:b], a, b, chance) for a, b, chance in trimmed if a < b]
     return _distinct(topics)
 
@@ -75,6 +76,12 @@ def _joins(query: str, end: int, start: int, asides: list[tuple[int, int]]) -> b
     if _aside_of(end - 1, asides) != _aside_of(start, asides) or _SEPARATING.search(gap):
         return False
     return bool(_JOINING.fullmatch(gap) or _BRIDGE.fullmatch(gap))
+
+
+def _past_suffix(query: str, start: int) -> int:
+    """Where a span starts less the end of a word before it: the "s" of a possessive names nothing."""
+    suffix = _SUFFIX.match(query, start) if start and query[start - 1] in "'\u2019" else None
+    return suffix.end() if suffix else start
 
 
 def _closed(query: str, start: int, end: int) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from excise.words import is_content
 _BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")  # "Frozen (2013 film)": which one is meant, not how it is called
 _WORD = re.compile(r"\w+")
 _GAP = ""  # stands where a topic stood, and equals no word
+_MISTYPED = 5  # letters from which a word may be mistyped: shorter ones are often other words
 
 
 def asked_for(
@@ -62,5 +63,26 @@ def _words(text: str) -> list[str]:
 
 
 def _within(name: list[str], words: list[str]) -> bool:
-    """Whether a run of words is the name."""
-    return any(words[i : i + len(name)] == name for i in range(len(words) - len(name) + 1))
+    """Whether a run of words is the name. One word of a longer name may be mistyped."""
+    for start in range(len(words) - len(name) + 1):
+        others = [pair for pair in zip(name, words[start : start + len(name)], strict=True) if pair[0] != pair[1]]
+        if not others or (len(others) == 1 < len(name) and _one_letter_apart(*others[0])):
+            return True
+    return False
+
+
+def _one_letter_apart(word: str, other: str) -> bool:
+    """Whether two longer words differ by one letter: another, one more, or one less.
+
+    Examples
+    --------
+    >>> _one_letter_apart("edmond", "edmund"), _one_letter_apart("edmond", "edmonds")
+    (True, True)
+    >>> _one_letter_apart("star", "stay")
+    False
+    """
+    short, long = sorted((word, other), key=len)
+    if len(short) < _MISTYPED or len(long) - len(short) > 1 or not (short + long).isalpha():
+        return False
+    same = next((i for i, letter in enumerate(short) if letter != long[i]), len(short))
+    return short[same:] == long[same + 1 :] or short[same + 1 :] == long[same + 1 :]

@@ -30,7 +30,7 @@ GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
         "lead": (1.0, 1.5, 2.0, 2.2, 2.4, 2.8, 3.2),
         "passing_fraction": (0.0, 0.3, 0.5, 0.7),
         "many": (1, 3, 5, 8),
-        "asked_bonus": (0.0, 0.5, 1.0, 2.0),
+        "asked_bonus": (0.0, 1.0, 2.0, 3.0),
     },
     "paper": {
         "evidence_floor": (0.2, 0.3, 0.35, 0.4, 0.5),

@@ -33,7 +33,7 @@ def detector(
     epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 4,
     learning_rate: Annotated[float, typer.Option(help="0 chooses one from the grid on held-out queries.")] = 1e-3,
     generated: Annotated[int, typer.Option(help="Generated minimal pairs.")] = 1_200,
-    most_plain: Annotated[int, typer.Option(help="Ordinary queries to train on, at most.")] = 3_000,
+    most_plain: Annotated[int, typer.Option(help="Ordinary queries to train on, at most.")] = 8_000,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     limit: Annotated[int | None, typer.Option(help="Use only so many examples, to try it out.")] = None,
     probes: Annotated[
@@ -41,7 +41,7 @@ def detector(
     ] = True,
     threads: Annotated[int, typer.Option(help="Threads that torch may use.")] = 2,
 ) -> None:
-    """Train the detector (about 45 minutes on two cores). An interrupted run goes on at its last epoch."""
+    """Train the detector (about an hour on two cores). An interrupted run goes on at its last epoch."""
     import torch
 
     from excise.detector import DetectorConfig

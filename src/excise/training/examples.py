@@ -21,9 +21,10 @@ LONG_WORDS = 30  # from this many words on, a query counts as long
 WRITTEN = (
     *("implicit_life", "implicit_work", "implicit_plain", "implicit_more", "attitude"),
     *("implicit_daily", "implicit_knowledge", "implicit_long", "mixed"),
-    *("explicit", "explicit_more", "forms_more", "odd", "traps"),
+    *("implicit_fifth", "implicit_sixth", "implicit_seventh", "compound_second"),
+    *("explicit", "explicit_more", "explicit_fifth", "aspects", "described", "forms_more", "odd", "traps"),
 )
-DECOYS = ("decoys", "decoys_more", "decoys_third")
+DECOYS = ("decoys", "decoys_more", "decoys_third", "decoys_fourth", "decoys_fifth")
 PROBES = ("hard_fire", "decoys_short", "decoys_long", "pairs_trap")
 
 

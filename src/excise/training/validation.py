@@ -15,7 +15,7 @@ from excise.results import Detection
 from excise.training.examples import Example
 
 BUDGETS = {"plain": 0.003, "scifact": 0.01, "nfcorpus": 0.01, "decoys_short": 0.08, "decoys_long": 0.08}
-THRESHOLDS = tuple(round(0.30 + 0.02 * step, 2) for step in range(35))
+THRESHOLDS = tuple(round(0.10 + 0.02 * step, 2) for step in range(45))
 
 
 @dataclass(frozen=True)
