@@ -20,6 +20,7 @@ from excise.settings import resolve
 
 VALUES = {"phi=": "0.8", "kappa=": "1.0", "lambda=": "2", "tau=": "0.5", "cap=": "5", "k=": "50"}
 VALUES |= {"lead=": "1.5", "opening=": "0.8", "match=": "0.6", "passing=": "0.4", "many=": "3", "first=": "5"}
+VALUES |= {"asked=": "0"}
 NAMES = [name + VALUES.get(name, "") for name in KNOWN if name.rstrip("=") not in CONTROLS]
 NAMES += ["excise+-guard", "excise+k=50", "excise+tau=0.5"]
 
