@@ -199,6 +199,19 @@ def test_per_topic_evidence_serves_two_topics(minilm: Backbone, demo: Excise) ->
         assert one.evidence >= mean.evidence - 1e-6
 
 
+def test_the_papers_cap_can_follow_the_number_of_topics(demo: Excise) -> None:
+    names = ["Tesla", "bread"]
+    whole = Excise(demo.backbone, demo.engine, resolve(constants=Constants(removal_fraction=0.1, guard=False)))
+    each = Excise(
+        demo.backbone,
+        demo.engine,
+        resolve(constants=Constants(removal_fraction=0.1, guard=False, cap_per_topic=True)),
+    )
+    assert len(whole.search("electric cars", exclude=names).removed) == 3
+    assert len(each.search("electric cars", exclude=names).removed) == 6
+    assert len(each.search("electric cars", exclude=names[:1]).removed) == 3
+
+
 class TestRerank:
     CANDIDATES = (
         {"id": "y", "text": "The Tesla Model Y is an electric crossover.", "score": 0.9},

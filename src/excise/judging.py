@@ -93,7 +93,7 @@ class Judge:
             if masked:
                 shortlist = replace(shortlist, scores=maxsim_of(wanted, shortlist.vectors))
             match = evidence_of(named, shortlist.vectors, self.settings.pooling)
-            return judge(shortlist, match, self.settings.constants)
+            return judge(shortlist, match, self.settings.constants.for_topics(len(topics)))
         asked = asked_by_title(query, topics, shortlist)
         signals = replace(signals_of(named, wanted, shortlist.vectors, self.settings.pooling), asked=asked)
         if masked and signals.evidence.max() >= self.settings.evidence_floor:  # else nothing is to change

@@ -6,7 +6,7 @@ out. Nothing here knows about text, encoders or indexes, and importing this modu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 import numpy as np
@@ -36,6 +36,8 @@ class Constants:
         phi: share of the largest evidence from which a candidate may be removed.
     removal_cap
         the most candidates that are removed.
+    cap_per_topic
+        let the cap follow the number of topics: as many removals for each of them (not in the paper).
     minimum_shortlist
         below this many candidates the cut is absolute, and nothing is removed while the soft penalty is on.
     shortlist
@@ -69,6 +71,7 @@ class Constants:
     guard: bool = True
     relative_cut: bool = True
     drop: Drop = "adaptive"
+    cap_per_topic: bool = False
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -87,6 +90,16 @@ class Constants:
                 raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
         if self.drop not in ("adaptive", "fixed"):
             raise InvalidInput(f"drop must be 'adaptive' or 'fixed', got {self.drop!r}.")
+
+    def for_topics(self, topics: int) -> Constants:
+        """The constants for a query that excludes so many topics.
+
+        Examples
+        --------
+        >>> Constants(cap_per_topic=True).for_topics(2).removal_cap, Constants().for_topics(2).removal_cap
+        (6, 3)
+        """
+        return replace(self, removal_cap=self.removal_cap * topics) if self.cap_per_topic else self
 
     def as_dict(self) -> dict[str, float | int | bool | str]:
         """The constants by name, for reports and configuration files."""

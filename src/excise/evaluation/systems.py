@@ -12,6 +12,7 @@ demote, soft, cut, full   the paper's ladder: a soft penalty over an absolute cu
 max, top-m, per-topic     other poolings of the evidence
 mask-z                    relevance scored without the topic's words
 cap1, fixed1, fixed2      at most one removal; exactly one; exactly two
+topic-cap                 at most three removals for each topic
 phi= kappa= lambda= tau=  the constants of the paper's rule
 cap= k=                   the most removals; how many candidates the operator gets (and returns)
 -lead, -opening           the coverage rule without its leads, without its openings
@@ -90,6 +91,7 @@ _PAPER_CHANGES = {
     "-hard": _paper(removal=False),
     "-guard": _paper(guard=False),
     "cap1": _paper(removal_cap=1),
+    "topic-cap": _paper(cap_per_topic=True),
     "fixed1": _paper(removal_cap=1, drop="fixed"),
     "fixed2": _paper(removal_cap=2, drop="fixed"),
 }
