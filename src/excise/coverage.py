@@ -60,7 +60,8 @@ class Coverage:
     many
         where fewer candidates match the topic, those that name it in passing need only that share of the lead.
     asked_bonus
-        standard deviations of the best candidates' scores by which one that is asked for by its title is lifted.
+        standard deviations of the best candidates' scores by which one that is asked for by its title is lifted, where
+        ranking is by the query less its topics.
     guard
         keep the best answer to the rest of the query, unless it is the strongest match to the topic or leads by less.
     minimum_shortlist

@@ -29,7 +29,7 @@ from excise.spans import read_topics
 from excise.words import is_content
 
 WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
-_MEMBER = 0.36  # a token belongs to a topic above this probability; where none reaches it, the likeliest ones do
+_MEMBER = 0.36  # a token belongs to a topic above this probability; where none reaches it, above the threshold
 _BATCH = 32
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
 
