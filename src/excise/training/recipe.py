@@ -132,7 +132,8 @@ def _write_card(
     )
     twin = (
         "The figures below are those of a twin trained without the probe files (hard_fire, decoys, trap): nothing in\n"
-        "the table was seen in training. The shipped weights were then trained on the probe files too."
+        "the table was seen in training. The shipped weights were then trained on the probe files too. Some of the\n"
+        "hand-written rows follow wordings that an earlier detector missed among these queries: recall may flatter it."
     )
     each = ", ".join(f"{rate:g}: {youden:.3f}" for rate, youden in rates.items())
     config, tried = recipe.config, each or "none, the rate was given"
