@@ -13,8 +13,8 @@ import time
 
 import torch
 
-from excise.backbone import load_backbone
-from excise.detector import load_detector
+from excise.encoders.backbone import load_backbone
+from excise.topics.detector import load_detector
 
 QUERIES = [
     "electric cars, but not Tesla",

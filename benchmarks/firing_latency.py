@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 import excise
-from excise.operator import Excise
+from excise.search.operator import Excise
 from excise.settings import resolve
 
 QUERIES = (

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file
 
-from excise.backbone import PRESETS, Backbone, plain_embedded_encoder
 from excise.documents import Corpus
-from excise.evaluation.metrics import by_query, judge
-from excise.evaluation.significance import compare
-from excise.evaluation.suites import load_suite
-from excise.maxsim import Ragged, Vectors, maxsim
-from excise.windows import best_window
+from excise.encoders.backbone import PRESETS, Backbone, plain_embedded_encoder
+from excise.evaluation.measures.outcomes import by_query, judge
+from excise.evaluation.measures.significance import compare
+from excise.suites.suites import load_suite
+from excise.vectors.maxsim import Ragged, Vectors, maxsim
+from excise.vectors.windows import best_window
 
 
 def projected(vectors: Vectors, rows: Vectors) -> Vectors:

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from excise.backbone import EncodedDocuments
 from excise.documents import Document
-from excise.engines.local import IndexInfo, LocalEngine
-from excise.maxsim import Ragged, maxsim
+from excise.encoders.backbone import EncodedDocuments
+from excise.engines.local.engine import IndexInfo, LocalEngine
+from excise.vectors.maxsim import Ragged, maxsim
 
 DIMENSIONS = 128
 

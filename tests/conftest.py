@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from excise import bundled
-from excise.backbone import Backbone, load_backbone
 from excise.documents import Corpus, Document
-from excise.operator import Excise, load
+from excise.encoders.backbone import Backbone, load_backbone
+from excise.search.operator import Excise, load
+from excise.suites import bundled
 
 # No deadlines: the first example pays for loading torch. Fixed examples: a failure can be run again.
 settings.register_profile("excise", deadline=None, derandomize=True)

@@ -1,6 +1,6 @@
 """excise: search that respects "X but not Z", over a frozen late-interaction index.
 
-The names below are loaded on first use, so that ``excise.rule`` can be imported where no torch is installed.
+The names below are loaded on first use, so that ``excise.rules.paper`` can be imported where no torch is installed.
 """
 
 from __future__ import annotations
@@ -9,15 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from excise.detector import Detector as Detector
     from excise.documents import Document as Document
     from excise.errors import BackboneError as BackboneError
     from excise.errors import BadCorpus as BadCorpus
     from excise.errors import BadIndex as BadIndex
     from excise.errors import ExciseError as ExciseError
     from excise.errors import InvalidInput as InvalidInput
-    from excise.operator import Excise as Excise
-    from excise.operator import load as load
     from excise.results import Detection as Detection
     from excise.results import Explanation as Explanation
     from excise.results import Hit as Hit
@@ -26,19 +23,22 @@ if TYPE_CHECKING:
     from excise.results import Removed as Removed
     from excise.results import SearchResult as SearchResult
     from excise.results import Topic as Topic
-    from excise.rule import Constants as Constants
-    from excise.rule import Decision as Decision
-    from excise.rule import demote as demote
+    from excise.rules.paper import Constants as Constants
+    from excise.rules.paper import Decision as Decision
+    from excise.rules.paper import demote as demote
+    from excise.search.operator import Excise as Excise
+    from excise.search.operator import load as load
+    from excise.topics.detector import Detector as Detector
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "detector": ("Detector",),
+    "topics.detector": ("Detector",),
     "documents": ("Document",),
     "errors": ("BackboneError", "BadCorpus", "BadIndex", "ExciseError", "InvalidInput"),
-    "operator": ("Excise", "load"),
+    "search.operator": ("Excise", "load"),
     "results": ("Detection", "Explanation", "Hit", "IndexReport", "Judged", "Removed", "SearchResult", "Topic"),
-    "rule": ("Constants", "Decision", "demote"),
+    "rules.paper": ("Constants", "Decision", "demote"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from excise.rule import Branch
+from excise.rules.paper import Branch
 
 Status = Literal["kept", "penalised", "protected", "mentions", "removed"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from excise.coverage import Coverage
 from excise.errors import InvalidInput
-from excise.maxsim import POOLINGS, Pooling
-from excise.rule import Constants
+from excise.rules.coverage import Coverage
+from excise.rules.paper import Constants
+from excise.vectors.maxsim import POOLINGS, Pooling
 
 Rule = Literal["coverage", "paper"]
 Scoring = Literal["full", "masked"]
@@ -22,7 +22,7 @@ class Settings:
     Parameters
     ----------
     rule
-        "coverage" removes all that covers the topic (:mod:`excise.coverage`); "paper" is its Algorithm 1.
+        "coverage" removes all that covers the topic (:mod:`excise.rules.coverage`); "paper" is its Algorithm 1.
     constants, coverage
         the constants of the two rules.
     pooling

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from excise.backbone import Backbone
 from excise.documents import Document
-from excise.evaluation.cases import Case, Collection, reranked_case, suite_cases, suite_collection
-from excise.evaluation.suites import Query, load_suite
-from excise.operator import load
+from excise.encoders.backbone import Backbone
+from excise.evaluation.systems.cases import Case, Collection, reranked_case, suite_cases, suite_collection
+from excise.search.operator import load
+from excise.suites.suites import Query, load_suite
 
 CARS = (
     Document("modely", "The Tesla Model Y is an electric crossover. Tesla builds it in Berlin.", "Tesla Model Y"),

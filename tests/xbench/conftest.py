@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer
 
-from excise.backbone import Backbone
 from excise.documents import Document
-from excise.operator import load
+from excise.encoders.backbone import Backbone
+from excise.search.operator import load
 
 
 @pytest.fixture(scope="session")

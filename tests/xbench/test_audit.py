@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.evaluation.suites import load_suite
+from excise.suites.suites import load_suite
 from excise.xbench.agreement import cohens_kappa
 from excise.xbench.audit import annotation_sheet, audit_suite
 from excise.xbench.build import write_audit

@@ -9,8 +9,8 @@ import pytest
 from excise.xbench import gates
 from excise.xbench.gates import GATES, Rivalry
 from excise.xbench.gating import Outcome, funnel
-from excise.xbench.judging import TopicVerdict
 from excise.xbench.records import Record
+from excise.xbench.verdicts import TopicVerdict
 
 EXPLICIT = Record(
     id="p1-T1-short",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from excise.errors import InvalidInput
-from excise.xbench.corpus import IndexedCorpus, mining_settings
+from excise.xbench.indexed_corpus import IndexedCorpus, mining_settings
 from excise.xbench.mining import Band, mine
 from excise.xbench.run import Run
 from excise.xbench.steps import MiningSettings, mine_run

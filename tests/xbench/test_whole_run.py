@@ -12,8 +12,8 @@ import pytest
 from chat_server import JUDGE, WRITER, ChatServer, answer_batch, answered
 from typer.testing import CliRunner
 
-from excise import cli
-from excise.evaluation.suites import load_suite
+from excise.cli import app as cli
+from excise.suites.suites import load_suite
 from excise.xbench.audit import audit_suite
 from excise.xbench.endpoint import EndpointError
 from excise.xbench.irds import dataset

@@ -11,9 +11,9 @@ import pytest
 from chat_server import JUDGE, WRITER, ChatServer, answer_batch
 from typer.testing import CliRunner
 
-from excise import cli
+from excise.cli import app as cli
 from excise.documents import Document
-from excise.evaluation.suites import load_suite
+from excise.suites.suites import load_suite
 from excise.xbench.build import BuildConfig
 from excise.xbench.build import build as build_all
 from excise.xbench.records import Record

@@ -1,6 +1,6 @@
 """First stages: one small protocol (:mod:`excise.engines.base`) and the engines that speak it."""
 
 from excise.engines.base import Candidate, Engine
-from excise.engines.local import LocalEngine
+from excise.engines.local.engine import LocalEngine
 
 __all__ = ["Candidate", "Engine", "LocalEngine"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from excise.backbone import EncodedDocuments
 from excise.documents import Document
-from excise.maxsim import Vectors
+from excise.encoders.backbone import EncodedDocuments
+from excise.vectors.maxsim import Vectors
 
 
 class Candidate(NamedTuple):

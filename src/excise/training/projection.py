@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from excise import bundled
-from excise.backbone import PRESETS, Backbone, plain_embedded_encoder
 from excise.documents import Corpus
+from excise.encoders.backbone import PRESETS, Backbone, plain_embedded_encoder
 from excise.errors import InvalidInput
-from excise.maxsim import Vectors
+from excise.suites import bundled
+from excise.vectors.maxsim import Vectors
 
 FILE = "minilm-projection.safetensors"
 _SPECIAL_WEIGHT = 0.1  # [CLS] and [SEP] stand in every text and name nothing

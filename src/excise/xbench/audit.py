@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from excise.documents import Corpus, Document
-from excise.evaluation.suites import Query, Suite, load_suite
+from excise.suites.suites import Query, Suite, load_suite
 from excise.xbench.agreement import annotator_agreement, by_tier
 from excise.xbench.cues import TIERS, cue_problem, explicit_cues, strict_cues
 from excise.xbench.gates import distinctness, z_not_in_gold_lexically
-from excise.xbench.judging import read_verdicts
 from excise.xbench.leakage import texts_of
 from excise.xbench.storage import XBenchError, read_lines
 from excise.xbench.texts import mentions, normalised
+from excise.xbench.verdicts import read_verdicts
 
 
 class Finding(NamedTuple):

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from excise.errors import InvalidInput
-from excise.evaluation.suites import load_suite
 from excise.progress import Tell, silent
+from excise.suites.suites import load_suite
 from excise.xbench.audit import annotation_sheet, audit_suite
 from excise.xbench.conversation import Channel
 from excise.xbench.endpoint import Endpoint
 from excise.xbench.gallery import gallery
 from excise.xbench.gating import GateSettings
 from excise.xbench.mining import Band
-from excise.xbench.settings import JUDGE, WRITER, dataclass_of
+from excise.xbench.run_settings import JUDGE, WRITER, dataclass_of
 from excise.xbench.steps import MiningSettings, gate_run, judge_run, mine_run, write_run
 from excise.xbench.storage import XBenchError, write_json, write_text
 from excise.xbench.suite_writer import Controls

@@ -9,7 +9,7 @@ from html import escape
 from itertools import groupby
 
 from excise.documents import Corpus
-from excise.evaluation.suites import Query, Suite
+from excise.suites.suites import Query, Suite
 from excise.xbench.cues import TIERS, explicit_cues
 from excise.xbench.page import page
 from excise.xbench.texts import shortened

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from excise.xbench.judging import TopicVerdict
 from excise.xbench.records import Record
 from excise.xbench.texts import jaccard, mentions, normalised, shingles
+from excise.xbench.verdicts import TopicVerdict
 
 DEPTH = 100
 NEAR_DUPLICATE = 0.9  # Jaccard similarity from which a text was leaked

@@ -9,13 +9,13 @@ from typing import Any
 
 from excise.progress import Tell, silent
 from excise.xbench import gates
-from excise.xbench.corpus import IndexedCorpus
 from excise.xbench.cues import TIERS
 from excise.xbench.gates import GATES, Failure, Rivalry
-from excise.xbench.judging import RecordVerdict, TopicVerdict
+from excise.xbench.indexed_corpus import IndexedCorpus
 from excise.xbench.leakage import find_leaks
 from excise.xbench.records import Record
 from excise.xbench.storage import XBenchError
+from excise.xbench.verdicts import RecordVerdict, TopicVerdict
 
 
 @dataclass(frozen=True)

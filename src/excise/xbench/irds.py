@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from excise.documents import Corpus
-from excise.evaluation.suites import Suite, load_suite
+from excise.suites.suites import Suite, load_suite
 
 
 class Doc(NamedTuple):

@@ -11,15 +11,15 @@ from excise.progress import Tell, silent
 from excise.xbench.answers import Answers
 from excise.xbench.card import data_card
 from excise.xbench.conversation import Channel, converse
-from excise.xbench.corpus import IndexedCorpus, mining_settings
 from excise.xbench.funnel_page import funnel_page, funnel_svg
 from excise.xbench.gating import GateSettings, apply_gates, funnel
-from excise.xbench.judging import check_judge, plan_judging, read_verdicts, verdict_dict
+from excise.xbench.indexed_corpus import IndexedCorpus, mining_settings
 from excise.xbench.mining import MAX_NEGATIVES, Band, mine
 from excise.xbench.run import Run
-from excise.xbench.settings import judge_settings, stored_judge, stored_writing, writing_settings
+from excise.xbench.run_settings import judge_settings, stored_judge, stored_writing, writing_settings
 from excise.xbench.storage import XBenchError, read_json, write_json, write_lines, write_text
 from excise.xbench.suite_writer import Controls, exclusion_content, write_suite
+from excise.xbench.verdicts import check_judge, plan_judging, read_verdicts, verdict_dict
 from excise.xbench.writing import Written, plan_writing
 
 
@@ -73,7 +73,7 @@ def write_run(folder: Path, given: dict[str, Any], channel: Channel, tell: Tell 
     Parameters
     ----------
     given
-        settings by name (:data:`excise.xbench.settings.WRITER`); those left out are as in the call before.
+        settings by name (:data:`excise.xbench.run_settings.WRITER`); those left out are as in the call before.
     """
     run = Run.open(folder)
     settings = writing_settings(run.config.get("writer", {}), given)
@@ -106,7 +106,7 @@ def judge_run(
     Parameters
     ----------
     given
-        settings by name (:data:`excise.xbench.settings.JUDGE`); those left out are as in the call before.
+        settings by name (:data:`excise.xbench.run_settings.JUDGE`); those left out are as in the call before.
     name
         keeps the verdicts of a further judge apart.
     allow_writer

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from excise.errors import InvalidInput
-from excise.evaluation.metrics import DEPTH
+from excise.evaluation.measures.outcomes import DEPTH
 from excise.evaluation.report.runs import Run
 
 LIMIT_BYTES = 20_000_000

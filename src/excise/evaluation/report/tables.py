@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from statistics import fmean
 
-from excise.evaluation.metrics import METRICS
+from excise.evaluation.measures.outcomes import METRICS
 from excise.evaluation.report.runs import Difference, Run
 
 LOWER_IS_BETTER = frozenset({"leak@10", "leaked_documents@10"})

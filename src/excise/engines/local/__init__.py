@@ -1,0 +1,1 @@
+"""The embedded engine: an exact late-interaction index in a folder."""

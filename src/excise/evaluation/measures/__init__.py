@@ -1,0 +1,1 @@
+"""What a ranking is worth, and whether a difference is more than chance."""

@@ -1,0 +1,315 @@
+"""What a ranking is worth: outcomes per query, and their means with 95% confidence intervals.
+
+========================  =============================================================================================
+success@10                a gold in the top ten, and no excluded document there
+hit@10                    a gold in the top ten (TREC's own name for this is Success@10)
+leak@10                   an excluded document in the top ten
+leaked_documents@10       the share of the query's excluded documents that are in the top ten
+ndcg@10                   as ``ir_measures`` computes it
+xndcg@10                  (DCG of golds - beta * DCG of excluded documents) / ideal DCG of golds; it may be negative
+recall@100                the share of the query's golds that are in the top hundred
+fire_rate                 the share of queries on which the operator fired
+========================  =============================================================================================
+
+An outcome is None where the suite leaves it without a meaning: leaks of a query that rules nothing out, and all that
+asks for golds where there are none. Means are over the queries that have the outcome. A query that rules nothing out
+cannot leak, so that its success is its hit, and its xndcg its ndcg.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import ir_measures
+import numpy as np
+from numpy.typing import NDArray
+
+from excise.errors import InvalidInput
+from excise.evaluation.measures.significance import bootstrap_means
+from excise.suites.suites import Query, Suite
+
+Run = Mapping[str, Sequence[str]]
+"""By query id, the ids of the documents found, best first."""
+
+DEPTH = 10
+RECALL_DEPTH = 100
+_RESAMPLES = 2_000  # enough for an interval; a p-value takes more
+_NORMAL_95 = 1.959963984540054
+_FIELDS = {
+    "success@10": "success",
+    "hit@10": "hit",
+    "leak@10": "leak",
+    "leaked_documents@10": "leaked_documents",
+    "ndcg@10": "ndcg",
+    "xndcg@10": "xndcg",
+    "recall@100": "recall",
+    "fire_rate": "fired",
+}
+METRICS = tuple(_FIELDS)
+_BINARY = frozenset({"success@10", "hit@10", "leak@10", "fire_rate"})
+
+
+@dataclass(frozen=True)
+class PerQuery:
+    """The outcomes of one query; None where an outcome has no meaning for it (see the module)."""
+
+    id: str
+    success: bool | None
+    hit: bool | None
+    leak: bool | None
+    leaked_documents: float | None
+    ndcg: float | None
+    xndcg: float | None
+    recall: float | None
+    fired: bool | None = None
+
+    def values(self) -> dict[str, float | None]:
+        """The outcomes by the names of the metrics."""
+        outcomes = {metric: getattr(self, name) for metric, name in _FIELDS.items()}
+        return {metric: None if outcome is None else float(outcome) for metric, outcome in outcomes.items()}
+
+    @classmethod
+    def of(cls, id: str, values: Mapping[str, float | None]) -> PerQuery:
+        """From what :meth:`values` gave.
+
+        Examples
+        --------
+        >>> outcome = PerQuery("q1", True, True, None, None, ndcg=1.0, xndcg=1.0, recall=1.0)
+        >>> PerQuery.of("q1", outcome.values()) == outcome
+        True
+        """
+        found = {
+            name: bool(values[metric]) if metric in _BINARY and values[metric] is not None else values[metric]
+            for metric, name in _FIELDS.items()
+        }
+        return cls(id, **found)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over ``n`` queries and its 95% interval."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+def judge(suite: Suite, run: Run, fired: Mapping[str, bool] | None = None, beta: float = 1.0) -> list[PerQuery]:
+    """The outcomes of every query of a suite, in the suite's order.
+
+    Parameters
+    ----------
+    suite
+        what is wanted and what is ruled out.
+    run
+        the rankings. A query of the suite that is not in it found nothing; one that is not in the suite is not
+        looked at.
+    fired
+        by query id, whether the operator fired.
+    beta
+        what an excluded document costs in xndcg, in golds.
+    """
+    if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta < math.inf:
+        raise InvalidInput(f"beta must be a number of at least 0, got {beta!r}.")
+    rankings = {query.id: run.get(query.id, ()) for query in suite.queries}
+    for id, ranking in rankings.items():
+        if len(set(ranking)) < len(ranking):
+            raise InvalidInput(f"the ranking of query {id!r} holds a document twice.")
+    ndcg = _ndcg(suite, rankings)
+    told = fired or {}
+    return [
+        _judge_one(
+            id, ranking, suite.qrels.get(id, {}), suite.negatives.get(id, frozenset()), ndcg[id], told.get(id), beta
+        )
+        for id, ranking in rankings.items()
+    ]
+
+
+def xndcg(
+    ranking: Sequence[str], relevance: Mapping[str, int], excluded: Iterable[str], beta: float = 1.0
+) -> float | None:
+    """How well the top ten holds the golds, less what it leaks; None where there are no golds.
+
+    Parameters
+    ----------
+    ranking
+        ids of documents, best first.
+    relevance
+        the score of each judged document, which is its gain; over 0 is a gold.
+    excluded
+        the documents that the query rules out, with a gain of 1 each.
+    beta
+        what a leaked document weighs against a gold in its place.
+
+    Examples
+    --------
+    >>> round(xndcg(["gold", "bad"], {"gold": 1}, {"bad"}), 3)
+    0.369
+    >>> round(xndcg(["bad", "gold"], {"gold": 1}, {"bad"}), 3)
+    -0.369
+    """
+    golds = _golds(relevance)
+    if not golds:
+        return None
+    ideal = _dcg(sorted(golds.values(), reverse=True)[:DEPTH])
+    ruled_out = frozenset(excluded)
+    top = ranking[:DEPTH]
+    wanted = _dcg([golds.get(document, 0) for document in top])
+    leaked = _dcg([int(document in ruled_out) for document in top])
+    return (wanted - beta * leaked) / ideal
+
+
+def aggregate(outcomes: Sequence[PerQuery], seed: int = 0) -> dict[str, Estimate]:
+    """The mean of every metric over the queries that have it. A metric that no query has is left out.
+
+    Intervals are Wilson's for outcomes that are true or false (they stay honest at 0 and 1, where a bootstrap sees no
+    spread), and percentiles of a seeded bootstrap for the graded ones.
+
+    Examples
+    --------
+    >>> solved = PerQuery("q1", True, True, False, 0.0, ndcg=1.0, xndcg=1.0, recall=1.0)
+    >>> leaked = PerQuery("q2", False, True, True, 0.5, ndcg=0.5, xndcg=-0.5, recall=1.0)
+    >>> means = aggregate([solved, leaked])
+    >>> means["success@10"].mean, means["leaked_documents@10"].mean, means["xndcg@10"].mean, "fire_rate" in means
+    (0.5, 0.25, 0.25, False)
+    """
+    estimates = {}
+    for metric in METRICS:
+        values = np.array(list(by_query(outcomes, metric).values()), dtype=np.float64)
+        if values.size:
+            estimates[metric] = _proportion(values) if metric in _BINARY else _bootstrapped(values, seed)
+    return estimates
+
+
+def aggregate_by(
+    outcomes: Sequence[PerQuery], queries: Iterable[Query], key: str = "tier", seed: int = 0
+) -> dict[str, dict[str, Estimate]]:
+    """:func:`aggregate` for each value that a metadata key takes, in the order in which the values first appear.
+
+    Queries without the key are in no group.
+    """
+    groups: dict[str, list[PerQuery]] = {}
+    values = {query.id: _group(query, key) for query in queries}
+    for outcome in outcomes:
+        value = values.get(outcome.id)
+        if value is not None:
+            groups.setdefault(value, []).append(outcome)
+    return {value: aggregate(members, seed) for value, members in groups.items()}
+
+
+def by_query(outcomes: Iterable[PerQuery], metric: str) -> dict[str, float]:
+    """One metric's outcomes by query id, without the queries that do not have it: what significance is tested on.
+
+    Examples
+    --------
+    >>> by_query([PerQuery("q1", True, True, None, None, 1.0, 1.0, 1.0)], "hit@10")
+    {'q1': 1.0}
+    """
+    if metric not in _FIELDS:
+        raise InvalidInput(f"there is no metric {metric!r}; there are {', '.join(METRICS)}.")
+    found = {outcome.id: getattr(outcome, _FIELDS[metric]) for outcome in outcomes}
+    return {id: float(value) for id, value in found.items() if value is not None}
+
+
+def pair_holds(scores: Iterable[tuple[float, float]]) -> bool:
+    """Whether a pair counts: for every one of its preferences, the preferred text scores higher. A tie does not.
+
+    Examples
+    --------
+    >>> pair_holds([(2.0, 1.0)]), pair_holds([(2.0, 1.0), (0.5, 0.5)])
+    (True, False)
+    """
+    return all(preferred > other for preferred, other in scores)
+
+
+def accuracy(holds: Iterable[bool]) -> Estimate:
+    """The share of pairs that hold, with Wilson's interval.
+
+    Examples
+    --------
+    >>> accuracy([True, True, True, False]).mean
+    0.75
+    """
+    values = np.array(list(holds), dtype=np.float64)
+    if values.size == 0:
+        raise InvalidInput("there are no pairs to take the accuracy of.")
+    return _proportion(values)
+
+
+def _judge_one(
+    id: str,
+    ranking: Sequence[str],
+    relevance: Mapping[str, int],
+    excluded: frozenset[str],
+    ndcg: float,
+    fired: bool | None,
+    beta: float,
+) -> PerQuery:
+    golds = _golds(relevance).keys()
+    top = set(ranking[:DEPTH])
+    hit = not golds.isdisjoint(top) if golds else None
+    leaked = len(excluded & top)
+    return PerQuery(
+        id=id,
+        success=None if hit is None else hit and not leaked,
+        hit=hit,
+        leak=leaked > 0 if excluded else None,
+        leaked_documents=leaked / len(excluded) if excluded else None,
+        ndcg=ndcg if golds else None,
+        xndcg=xndcg(ranking, relevance, excluded, beta),
+        recall=len(golds & set(ranking[:RECALL_DEPTH])) / len(golds) if golds else None,
+        fired=fired,
+    )
+
+
+def _ndcg(suite: Suite, rankings: Run) -> dict[str, float]:
+    """nDCG@10 of every query; 0 for those that found nothing."""
+    # ir_measures ranks by score, and breaks ties by id: falling scores keep the order that was given.
+    scored = {
+        id: {document: float(-rank) for rank, document in enumerate(islice(ranking, DEPTH))}
+        for id, ranking in rankings.items()
+        if ranking
+    }
+    found = dict.fromkeys(rankings, 0.0)
+    if suite.qrels and scored:
+        for outcome in ir_measures.iter_calc([ir_measures.nDCG @ DEPTH], suite.qrels, scored):
+            found[outcome.query_id] = float(outcome.value)
+    return found
+
+
+def _golds(relevance: Mapping[str, int]) -> dict[str, int]:
+    return {document: score for document, score in relevance.items() if score > 0}
+
+
+def _dcg(gains: Sequence[int]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+
+
+def _group(query: Query, key: str) -> str | None:
+    value: Any = query.metadata.get(key)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return str(value)
+    raise InvalidInput(f"queries cannot be grouped by {key!r}: for query {query.id!r} it is a {type(value).__name__}.")
+
+
+def _proportion(values: NDArray[np.float64]) -> Estimate:
+    """Wilson's score interval of a share."""
+    n, share, z = values.size, float(values.mean()), _NORMAL_95
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    # At the ends the interval reaches them exactly; rounding must not push it past.
+    low = 0.0 if share == 0 else max(0.0, centre - half)
+    high = 1.0 if share == 1 else min(1.0, centre + half)
+    return Estimate(share, low, high, n)
+
+
+def _bootstrapped(values: NDArray[np.float64], seed: int) -> Estimate:
+    low, high = np.quantile(bootstrap_means(values, _RESAMPLES, seed), (0.025, 0.975))
+    return Estimate(float(values.mean()), float(low), float(high), values.size)

@@ -1,0 +1,1 @@
+"""What can be measured: the operator and its variants, the interventions, the controls, BM25."""

@@ -1,0 +1,1 @@
+"""Which candidates are demoted: pure functions over numpy arrays, with no torch, no text and no index."""

@@ -1,0 +1,227 @@
+"""The paper's protocol for the adapter and every control: clean triples, a held-out choice of rate, then all of them.
+
+What differs between them is the kind of learner, its objective, and how it is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from excise.encoders.backbone import Backbone, load_backbone
+from excise.progress import Tell, bar
+from excise.suites.suites import BUILT_IN, load_suite
+from excise.training.adapter.learner import Kind, Learner
+from excise.training.adapter.loop import (
+    ADAPTER_RATES,
+    FULL_RATES,
+    Arguments,
+    Held,
+    Loss,
+    fit,
+    measure,
+    sample,
+    search_rates,
+)
+from excise.training.adapter.overlap import Overlap, measured_sets, without_leaks
+from excise.training.adapter.triples import (
+    MENTIONS,
+    Triple,
+    ordinary_pairs,
+    read_triples,
+    split_by_group,
+    suite_triples,
+)
+
+RATES_FILE, CHECKPOINTS, FIGURES = "rates.json", "checkpoints", "training.json"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a learner is trained on and how.
+
+    Attributes
+    ----------
+    backbone
+        preset name, hub id or folder.
+    sources
+        suites and files of triples, beside the bundled ones.
+    data
+        a folder of evaluation suites that must not be learned from; also the source of titles for rehearsal.
+    per_query
+        the most triples of one query.
+    searched
+        how many triples the search for a learning rate trains on.
+    arguments
+        learning rate, epochs, batch size and seed.
+    choose_rate
+        whether the learning rate is searched for.
+    replay
+        how many ordinary pairs are mixed in; 0 for none.
+    limit
+        use only so many triples, to try it out.
+    """
+
+    backbone: str = "minilm"
+    sources: tuple[str, ...] = ()
+    data: Path | None = None
+    per_query: int = 2
+    searched: int = 240
+    arguments: Arguments = field(default_factory=Arguments)
+    choose_rate: bool = True
+    replay: int = 0
+    limit: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A trained learner, and what is known about it."""
+
+    learner: Learner
+    recipe: Recipe
+    triples: int
+    pairs: int
+    overlaps: list[Overlap]
+    rates: dict[float, Held]
+    frozen_held: Held | None
+    frozen: Held
+    adapted: Held
+
+    def figures(self) -> dict[str, Any]:
+        """What was measured, for a file beside the weights."""
+        return {
+            "triples": self.triples,
+            "ordinary_pairs": self.pairs,
+            "arguments": asdict(self.recipe.arguments),
+            "leakage": [asdict(overlap) for overlap in self.overlaps],
+            "held_out": {
+                "frozen": asdict(self.frozen_held) if self.frozen_held else None,
+                **{f"{rate:g}": asdict(held) for rate, held in self.rates.items()},
+            },
+            "own dev": {"frozen": asdict(self.frozen), "trained": asdict(self.adapted)},
+        }
+
+
+def train(recipe: Recipe, kind: Kind, loss_of: Loss, criterion: Callable[[Held], float], out: Path) -> Trained:
+    """Train a learner of a kind. An interrupted run goes on: at the rate that was chosen, and after its last epoch."""
+    sets = measured_sets(recipe.data)
+    every = read_triples([BUILT_IN, MENTIONS, *recipe.sources], recipe.per_query, recipe.arguments.seed)
+    triples, overlaps = without_leaks(every[: recipe.limit], sets)
+    pairs: list[Triple] = []
+    if recipe.replay:
+        pairs, _ = without_leaks(ordinary_pairs(recipe.data, recipe.replay // 3, recipe.arguments.seed), sets)
+        pairs = sample(pairs, min(recipe.replay, recipe.limit or recipe.replay), recipe.arguments.seed)
+    out.mkdir(parents=True, exist_ok=True)
+    rates: dict[float, Held] = {}
+    frozen_held = None
+    if recipe.choose_rate:
+        rate, rates, frozen_held = _chosen_rate(recipe, kind, loss_of, criterion, (triples, pairs), out)
+        recipe = replace(recipe, arguments=replace(recipe.arguments, learning_rate=rate))
+    learner = fresh_learner(recipe, kind)
+    judged = sample(suite_triples(load_suite(BUILT_IN, "dev"), 2), recipe.limit or 280, recipe.arguments.seed)
+    frozen = measure(learner, judged)
+    with bar() as tell:
+        told = partial(_tell, tell)
+        fit(learner, [*triples, *pairs], loss_of, recipe.arguments, told, out / CHECKPOINTS)
+    adapted = measure(learner, judged)
+    trained = Trained(learner, recipe, len(triples), len(pairs), overlaps, rates, frozen_held, frozen, adapted)
+    (out / FIGURES).write_text(json.dumps(trained.figures(), indent=1) + "\n", encoding="utf-8")
+    return trained
+
+
+def fresh_learner(recipe: Recipe, kind: Kind, backbone: Backbone | None = None) -> Learner:
+    """An untrained learner; the seed decides its terms."""
+    torch.manual_seed(recipe.arguments.seed)
+    return Learner.of(backbone or load_backbone(recipe.backbone), kind)
+
+
+def _chosen_rate(
+    recipe: Recipe,
+    kind: Kind,
+    loss_of: Loss,
+    criterion: Callable[[Held], float],
+    material: tuple[Sequence[Triple], Sequence[Triple]],
+    out: Path,
+) -> tuple[float, dict[float, Held], Held]:
+    """The best rate of the grid after one pass over a sample, and what every rate gave; kept in a file."""
+    stored = out / RATES_FILE
+    if stored.exists():
+        kept = json.loads(stored.read_text(encoding="utf-8"))
+        return kept["best"], {float(rate): Held(**held) for rate, held in kept["rates"].items()}, Held(**kept["frozen"])
+    seed = recipe.arguments.seed
+    triples, pairs = material
+    train_on, held = split_by_group(triples, seed=seed)
+    rehearsed = len(pairs) * recipe.searched // len(triples)
+    searched = [*sample(train_on, recipe.searched, seed), *sample(pairs, rehearsed, seed)]
+    held = sample(held, 200, seed)
+    frozen = measure(fresh_learner(recipe, kind), held)
+    with bar() as tell:
+        best, rates = search_rates(
+            lambda: fresh_learner(recipe, kind),
+            loss_of,
+            FULL_RATES if kind == "full" else ADAPTER_RATES,
+            (searched, held),
+            replace(recipe.arguments, epochs=1),
+            criterion,
+            tell,
+        )
+    kept = {"best": best, "rates": {str(rate): asdict(one) for rate, one in rates.items()}, "frozen": asdict(frozen)}
+    stored.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    return best, rates, frozen
+
+
+def card_lines(trained: Trained) -> str:
+    """What every card says: data, leakage, rates and figures."""
+    arguments = trained.recipe.arguments
+    tried = [f"{rate:g}: {held.first:.3f} / {held.first_operator:.3f}" for rate, held in trained.rates.items()]
+    rates = ", ".join(tried)
+    overlaps = "\n".join(f"| {one.name} | {one.queries} | {one.documents} |" for one in trained.overlaps)
+    rows = "\n".join(
+        f"| {name} | {held.relevance:.3f} | {held.evidence:.3f} | {held.operator:.3f} | {held.first:.3f} | "
+        f"{held.first_operator:.3f} |"
+        for name, held in (("frozen", trained.frozen), ("trained", trained.adapted))
+    )
+    sources = ", ".join(
+        ["the bundled suite's train families and the bundled mentions", *(Path(s).name for s in trained.recipe.sources)]
+    )
+    return f"""- Data: {trained.triples:,} triples (query, wanted document, confusable one) of {sources};
+  ordinary pairs mixed in: {trained.pairs:,}.
+- Seed: {arguments.seed}. Arguments: `{json.dumps(asdict(arguments))}`
+- Learning rates tried, one pass over {trained.recipe.searched} triples, on held-out groups (first, by MaxSim and
+  after the penalty): {rates or "none, the rate was given"}.
+  The best was then trained on all triples.
+
+Leakage, by normalised exact match; a triple that shared anything would have been left out:
+
+| evaluation set | shared queries | shared documents |
+| --- | --- | --- |
+{overlaps}
+
+On triples of the bundled suite's dev families, which no training saw, the share of triples in which the gold scores
+above its negative by MaxSim (relevance), has less evidence for the topic (evidence), scores above it after the penalty
+(operator), and also scores above every document that is not judged (first, by MaxSim and after the penalty):
+
+| vectors | relevance | evidence | operator | first, MaxSim | first, penalised |
+| --- | --- | --- | --- | --- | --- |
+{rows}
+"""
+
+
+def command_line(what: str, recipe: Recipe) -> str:
+    """The command that trains the same again."""
+    parts = [f"excise train {what} --out DIR --epochs {recipe.arguments.epochs} --seed {recipe.arguments.seed}"]
+    parts += [f"--batch {recipe.arguments.batch} --per-query {recipe.per_query} --searched {recipe.searched}"]
+    parts += [f"--learning-rate {recipe.arguments.learning_rate:g}" if not recipe.choose_rate else ""]
+    parts += [f"--backbone {recipe.backbone}" if recipe.backbone != "minilm" else ""]
+    parts += [*(f"--triples {Path(source).name}" for source in recipe.sources), "--data DATA" if recipe.data else ""]
+    return " ".join(part for part in parts if part)
+
+
+def _tell(tell: Tell, done: int, total: int, loss: float) -> None:
+    tell(f"training, loss {loss:.3f}", done, total)

@@ -1,0 +1,1 @@
+"""Training of the fine-tuned controls."""

@@ -1,0 +1,161 @@
+"""What the detector learns from and is measured on: queries with the characters that name what they exclude.
+
+Everything that ships in the package was written for it. Public query sets (ExcluIR queries with silver topics, plain
+search queries, the SciFact and NFCorpus training queries) are read from a data folder where one is given.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from excise.errors import BadCorpus
+from excise.training.detector.generator import generate
+
+LONG_WORDS = 30  # from this many words on, a query counts as long
+WRITTEN = (
+    *("implicit_life", "implicit_work", "implicit_plain", "implicit_more", "attitude"),
+    *("implicit_daily", "implicit_knowledge", "implicit_long", "mixed"),
+    *("implicit_fifth", "implicit_sixth", "implicit_seventh", "compound_second"),
+    *("explicit", "explicit_more", "explicit_fifth", "aspects", "described", "forms_more", "odd", "traps"),
+)
+DECOYS = ("decoys", "decoys_more", "decoys_third", "decoys_fourth", "decoys_fifth")
+PROBES = ("hard_fire", "decoys_short", "decoys_long", "pairs_trap")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A query, the character spans that name its excluded topics (none: it excludes nothing), and where it is from."""
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    source: str
+    form: str
+    held_out: bool = False
+
+    @property
+    def fires(self) -> bool:
+        return bool(self.spans)
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.text.split()) >= LONG_WORDS
+
+
+def located(text: str, topics: Iterable[str]) -> tuple[tuple[int, int], ...] | None:
+    """Where topics stand in a text, every occurrence; None where one does not.
+
+    Examples
+    --------
+    >>> located("tea, not Coffee, never coffee", ["coffee"])
+    ((9, 15), (23, 29))
+    """
+    spans: list[tuple[int, int]] = []
+    same_length = len(text.casefold()) == len(text)  # else offsets would shift: case counts then
+    folded = text.casefold() if same_length else text
+    for topic in topics:
+        needle = (topic.casefold() if same_length else topic).strip(" \"'\u201c\u201d\u2018\u2019.,;")
+        start = folded.find(needle) if needle else -1
+        if start < 0:
+            return None
+        while start >= 0:
+            spans.append((start, start + len(needle)))
+            start = folded.find(needle, start + len(needle))
+    return tuple(sorted(spans))
+
+
+def own_examples() -> Iterator[Example]:
+    """The bundled suite's queries and their no-exclusion partners; the dev families are held out."""
+    for row in _rows(_data("own/queries.jsonl")):
+        meta, held = row["metadata"], row["split"] != "train"
+        source = f"own-{meta['tier'] if meta.get('excluded') else 'control'}"
+        yield _example(row["text"], meta.get("excluded") or (), source, meta["form"], held)
+        if meta.get("partner"):
+            yield Example(meta["partner"], (), "own-partner", "partner", held)
+
+
+def probe_examples(held_out: bool) -> Iterator[Example]:
+    """The hand-written probe files: hard fires, decoys and trap pairs."""
+    for row in _rows(_data("own/hard_fire.jsonl")):
+        yield _example(row["text"], row["excluded"], f"hard_fire-{row['tier']}", row["form"], held_out)
+    for name in ("decoys_short", "decoys_long"):
+        for row in _rows(_data(f"own/{name}.jsonl")):
+            yield Example(row["text"], (), name, "decoy", held_out)
+    for row in _rows(_data("own/pairs_trap.jsonl")):
+        yield _example(row["fire"]["text"], row["fire"]["excluded"], "trap-fire", "trap", held_out)
+        yield Example(row["nofire"]["text"], (), "trap-nofire", "trap", held_out)
+
+
+def written_examples() -> Iterator[Example]:
+    """Minimal pairs and decoys that were written by hand for training."""
+    for name in WRITTEN:
+        for row in _rows(_data(f"detector/{name}.jsonl")):
+            yield _example(row["fire"]["text"], row["fire"]["excluded"], f"written-{name}", row["fire"]["form"])
+            yield Example(row["nofire"]["text"], (), f"written-{name}", "partner")
+    for name in DECOYS:
+        for row in _rows(_data(f"detector/{name}.jsonl")):
+            yield Example(row["text"], (), "written-decoys", "decoy")
+
+
+def generated_examples(pairs: int, seed: int) -> Iterator[Example]:
+    """Contrastive minimal pairs from frames and subjects."""
+    for pair in generate(pairs, seed):
+        yield _example(pair.fire, pair.topics, "generated", pair.form)
+        yield Example(pair.nofire, (), "generated", "partner")
+
+
+def public_examples(folder: Path, seed: int) -> Iterator[Example]:
+    """Public query sets: ExcluIR with silver topics, and ordinary queries that exclude nothing. A fifth is held out."""
+    chooser = random.Random(seed)
+    for row in _rows(folder / "excluir_queries_only" / "train.jsonl"):
+        topics = row["excluded_silver"]
+        spans = located(row["text"], topics) if topics else None
+        if spans and not _only_wanted(topics, row["wanted_silver"]):
+            yield Example(row["text"], spans, "excluir", "explicit", chooser.random() < 0.2)
+    for source, path in (
+        ("plain", folder / "plain_queries" / "train.jsonl"),
+        ("scifact", folder / "scifact" / "queries.jsonl"),
+        ("nfcorpus", folder / "nfcorpus" / "queries.jsonl"),
+    ):
+        for row in _rows(path):
+            yield Example(row["text"], (), source, "plain", chooser.random() < 0.2)
+
+
+def _only_wanted(topics: list[str], wanted: str) -> bool:
+    """Silver topics that the wanted part repeats word for word are a labelling slip."""
+    return all(topic.casefold() in wanted.casefold() for topic in topics)
+
+
+def balanced(examples: Iterable[Example], seed: int, most_plain: int = 6_000) -> list[Example]:
+    """The training mix: shuffled, ordinary short queries thinned out so that they do not drown the rest."""
+    chooser = random.Random(seed)
+    rows = [example for example in examples if not example.held_out]
+    chooser.shuffle(rows)
+    plain = [example for example in rows if example.form == "plain"]
+    mixed = [example for example in rows if example.form != "plain"] + plain[:most_plain]
+    chooser.shuffle(mixed)
+    return mixed
+
+
+def _example(text: str, topics: Iterable[str], source: str, form: str, held_out: bool = False) -> Example:
+    spans = located(text, topics)
+    if spans is None:
+        raise BadCorpus(f"{source}: a topic of {text!r} does not stand in it: {list(topics)}.")
+    return Example(text, spans, source, form, held_out)
+
+
+def _data(name: str) -> Path:
+    return Path(str(files("excise") / "data" / name))
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with path.open(encoding="utf-8") as lines:
+            yield from (json.loads(line) for line in lines if line.strip())
+    except (OSError, ValueError) as error:
+        raise BadCorpus(f"{path}: cannot be read as JSON lines: {error}.") from error

@@ -1,0 +1,219 @@
+"""Training the detector: token labels and one label per query, a frozen encoder, a few hundred thousand weights."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from excise.errors import InvalidInput
+from excise.topics.detector import Detector, DetectorConfig, TokenTagger
+from excise.topics.words import is_content
+from excise.training.checkpoints import rate_at, resume, save
+from excise.training.detector.examples import Example
+
+LEARNING_RATES = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3)  # the paper's grid for adapters
+
+
+@dataclass(frozen=True)
+class TrainingArguments:
+    """How the detector is trained.
+
+    Parameters
+    ----------
+    typo_rate
+        share of the queries that get a typing error, another set in each epoch.
+    mask_rate
+        share of the content tokens that are hidden, so that no single word decides.
+    averaging
+        the trained weights are an exponential average over the steps, with this decay; 0 takes the last ones.
+    """
+
+    learning_rate: float = 1e-3
+    epochs: int = 4
+    batch_tokens: int = 512
+    max_tokens: int = 256
+    positive_weight: float = 2.0
+    query_weight: float = 1.0
+    warmup: float = 0.06
+    typo_rate: float = 0.1
+    mask_rate: float = 0.05
+    averaging: float = 0.995
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.learning_rate <= 0 or self.epochs < 1 or self.batch_tokens < 64:
+            raise InvalidInput(f"learning rate, epochs and batch size must be positive, got {self}.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Item:
+    """One tokenised query: which tokens name the topic, which can, and which count at all."""
+
+    ids: list[int]
+    labels: list[float]
+    content: list[bool]
+
+
+def train_detector(
+    examples: Sequence[Example],
+    arguments: TrainingArguments,
+    config: DetectorConfig | None = None,
+    progress: Callable[[int, int, float], None] | None = None,
+    checkpoints: Path | None = None,
+) -> Detector:
+    """Train a detector.
+
+    Parameters
+    ----------
+    examples
+        queries with the spans of their excluded topics.
+    arguments
+        learning rate, epochs, seed and the rest.
+    progress
+        called with (steps done, steps in all, loss).
+    checkpoints
+        a folder that keeps the state after each epoch; a run that is called again with it goes on from there.
+    """
+    torch.manual_seed(arguments.seed)
+    detector = Detector.untrained(config)
+    items = [_item(detector.tokenizer, example, arguments.max_tokens) for example in examples]
+    tagger, average = detector.tagger, _Average(detector.tagger, arguments.averaging)
+    trained = [parameter for parameter in tagger.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=arguments.learning_rate, weight_decay=0.01)
+    plan = [list(_batches(items, arguments, epoch)) for epoch in range(arguments.epochs)]
+    steps = sum(len(batches) for batches in plan)
+    run = json.dumps({**asdict(arguments), "examples": _digest(examples)}, sort_keys=True)
+    start, kept = resume(checkpoints, optimizer, run)
+    before = done = sum(len(batches) for batches in plan[:start])
+    if kept:
+        average.state = {name: kept.pop(f"average.{name}") for name in average.state}
+        average.steps = before
+        tagger.load_state(kept)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: rate_at(before + step, steps, arguments.warmup)
+    )
+    for epoch in range(start, arguments.epochs):
+        tagger.train()
+        torch.manual_seed(arguments.seed * 1000 + epoch)
+        varied = _varied(detector.tokenizer, examples, items, arguments, epoch)
+        for batch in plan[epoch]:
+            loss = _loss(tagger, [varied[i] for i in batch], arguments)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(trained, 1.0)
+            optimizer.step()
+            scheduler.step()
+            average.update(tagger)
+            done += 1
+            if progress is not None:
+                progress(done, steps, loss.item())
+        averaged = {f"average.{name}": tensor for name, tensor in average.state.items()}
+        save(checkpoints, {**tagger.state(), **averaged}, optimizer, run, epoch + 1)
+    tagger.load_state(average.state)
+    tagger.eval()
+    return detector
+
+
+def _digest(examples: Sequence[Example]) -> str:
+    rows = [[example.text, example.spans] for example in examples]
+    return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
+
+
+def _item(tokenizer: Any, example: Example, max_tokens: int) -> _Item:
+    encoded = tokenizer(example.text, truncation=True, max_length=max_tokens, return_offsets_mapping=True)
+    offsets = encoded["offset_mapping"]
+    labels = [float(any(a < end and b > start and b > a for start, end in example.spans)) for a, b in offsets]
+    return _Item(encoded["input_ids"], labels, [is_content(example.text[a:b]) for a, b in offsets])
+
+
+class _Average:
+    """An exponential average of the trained weights: what a step or an epoch happens to end on counts less."""
+
+    def __init__(self, tagger: TokenTagger, decay: float) -> None:
+        self.decay = decay
+        self.steps = 0
+        self.state = {name: tensor.clone() for name, tensor in tagger.state().items()}
+
+    def update(self, tagger: TokenTagger) -> None:
+        self.steps += 1
+        decay = min(self.decay, (self.steps - 1) / (self.steps + 9))  # early on, the first weights must not linger
+        for name, tensor in tagger.state().items():
+            self.state[name].lerp_(tensor, 1 - decay)
+
+
+def _varied(
+    tokenizer: Any, examples: Sequence[Example], items: Sequence[_Item], arguments: TrainingArguments, epoch: int
+) -> list[_Item]:
+    """The epoch's own version of every query: some with a typing error, some content tokens hidden."""
+    chooser = random.Random(f"{arguments.seed} {epoch}")
+    varied = []
+    for example, item in zip(examples, items, strict=True):
+        if chooser.random() < arguments.typo_rate:
+            item = _item(tokenizer, replace(example, text=mistyped(example.text, chooser)), arguments.max_tokens)
+        hidden = [content and chooser.random() < arguments.mask_rate for content in item.content]
+        ids = [tokenizer.mask_token_id if hide else token for token, hide in zip(item.ids, hidden, strict=True)]
+        varied.append(_Item(ids, item.labels, item.content))
+    return varied
+
+
+def mistyped(text: str, chooser: random.Random) -> str:
+    """Swap two neighbouring letters inside one longer word. The length stays, and so do all character offsets.
+
+    Examples
+    --------
+    >>> mistyped("without onion", random.Random(1))
+    'wtihout onion'
+    """
+    places = [match.start() for match in re.finditer(r"(?<=[^\W\d_])[^\W\d_]{2}(?=[^\W\d_]{2})", text)]
+    if not places:
+        return text
+    at = chooser.choice(places)
+    return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
+
+
+def _batches(items: Sequence[_Item], arguments: TrainingArguments, epoch: int) -> Iterator[list[int]]:
+    """Batches of queries of like length, about ``batch_tokens`` tokens each, in an order of the epoch's own."""
+    chooser = random.Random(arguments.seed * 1000 + epoch)
+    order = sorted(range(len(items)), key=lambda i: (len(items[i].ids) + chooser.uniform(0, 6), i))
+    batches: list[list[int]] = [[]]
+    for i in order:
+        if batches[-1] and (len(batches[-1]) + 1) * len(items[i].ids) > arguments.batch_tokens:
+            batches.append([])
+        batches[-1].append(i)
+    chooser.shuffle(batches)
+    yield from batches
+
+
+def _loss(tagger: nn.Module, batch: Sequence[_Item], arguments: TrainingArguments) -> Tensor:
+    """Token cross-entropy, and the same for the query as a whole: its strongest content token against its label."""
+    width = max(len(item.ids) for item in batch)
+
+    def padded(rows: list[list[Any]], kind: torch.dtype) -> Tensor:
+        return torch.tensor([row + [0] * (width - len(row)) for row in rows], dtype=kind)
+
+    ids = padded([item.ids for item in batch], torch.long)
+    mask = padded([[1] * len(item.ids) for item in batch], torch.long)
+    labels = padded([item.labels for item in batch], torch.float)
+    content = padded([item.content for item in batch], torch.bool)
+    logits = tagger(ids, mask)
+    weights = torch.where(labels > 0, arguments.positive_weight, 1.0) * mask
+    token_loss = nn.functional.binary_cross_entropy_with_logits(logits, labels, weights, reduction="sum")
+    strongest = torch.where(content, logits, torch.full_like(logits, -30.0)).max(dim=1).values
+    fires = (labels * content).max(dim=1).values
+    query_loss = nn.functional.binary_cross_entropy_with_logits(strongest, fires)
+    return token_loss / len(batch) / 8 + arguments.query_weight * query_loss
+
+
+def span_scores(detector: Detector, examples: Sequence[Example]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The detector's score for each example's query."""
+    return np.array([detection.score for detection in detector.detect([example.text for example in examples])])

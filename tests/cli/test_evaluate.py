@@ -1,0 +1,60 @@
+"""``excise eval`` and ``excise eval-pairs`` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from excise.cli import app as cli
+
+runner = CliRunner()
+
+
+def test_eval_prints_a_table_or_json(small_suite: Path, demo_index: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    arguments = ["eval", str(small_suite), "--split", "dev", "--systems", "excise:oracle", "--limit", "6"]
+    arguments += ["--out", str(out), "--index", str(demo_index)]
+    shown = runner.invoke(cli.app, arguments, env={"COLUMNS": "160"})
+    assert shown.exit_code == 0
+    for words in (
+        "small dev, 6 queries",
+        "frozen",
+        "excise:oracle",
+        "success",
+        "differs from frozen",
+        f"wrote {out}",
+    ):
+        assert words in shown.output.replace("\n", " ")
+    again = runner.invoke(cli.app, [*arguments, "--json"])
+    assert json.loads(again.output) == json.loads((out / "metrics.json").read_text())
+
+
+def test_eval_pairs(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text('{"_id": "p", "text": "bread", "positive": "A recipe for bread.", "negative": "Cars."}\n')
+    arguments = ["eval-pairs", str(file), "--systems", "frozen,bm25", "--out", str(tmp_path / "run")]
+    shown = runner.invoke(cli.app, arguments)
+    assert shown.exit_code == 0
+    assert "pairs, 1 pairs" in shown.output
+    assert "accuracy" in shown.output
+
+
+def test_refusals_are_sentences(
+    small_suite: Path,
+    demo_index: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arguments = ["eval", str(small_suite), "--split", "dev", "--out", str(tmp_path / "r"), "--index", str(demo_index)]
+    monkeypatch.setattr(sys, "argv", ["excise", *arguments, "--systems", "nonsense"])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    said = capsys.readouterr()
+    assert (stop.value.code, said.out) == (2, "")
+    assert said.err.startswith("excise: there is no system 'nonsense': ")
+    assert "z-conditional" in said.err

@@ -1,0 +1,381 @@
+"""The operator end to end, on the embedded backbone."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import excise
+from excise import Constants, Excise, InvalidInput
+from excise.encoders.backbone import Backbone, load_backbone
+from excise.errors import BackboneError, BadCorpus, BadIndex
+from excise.rules.coverage import Coverage
+from excise.settings import Settings, resolve
+from excise.vectors.maxsim import maxsim
+
+QUERY = "electric cars, but not Tesla"
+
+
+def test_nothing_excluded_is_the_engines_ranking_exactly(demo: Excise) -> None:
+    assert demo.engine is not None
+    for query in ("electric cars", QUERY, "what is antibiotic resistance"):
+        frozen = demo.engine.search(demo.backbone.encode_query(query).vectors, 10)
+        result = demo.search(query, exclude=[])
+        assert [(hit.id, hit.score) for hit in result.hits] == [(c.id, c.score) for c in frozen]
+        assert not result.fired
+        assert result.removed == ()
+        assert result.explanation is None
+        assert all(hit.status == "kept" and hit.evidence is None and hit.rank == hit.frozen_rank for hit in result.hits)
+
+
+def test_a_query_that_excludes_nothing_is_the_engines_ranking_exactly(demo: Excise) -> None:
+    automatic = excise.load(demo.engine.folder, backbone=demo.backbone)  # type: ignore[union-attr]
+    query = "which electric cars charge fastest"
+    read, told = automatic.search(query), demo.search(query, exclude=[])
+    assert not read.fired
+    assert read.hits == told.hits
+
+
+def test_the_detector_reads_what_a_user_would_name(demo: Excise) -> None:
+    read, named = demo.search(QUERY), demo.search(QUERY, exclude=["Tesla"])
+    assert [hit.id for hit in read.hits] == [hit.id for hit in named.hits]
+    assert read.removed == named.removed
+    assert 0.76 < read.score < 1
+
+
+def test_without_a_detector_only_what_is_named_is_excluded(minilm: Backbone, demo: Excise) -> None:
+    assert not Excise(minilm, demo.engine).search(QUERY).fired
+
+
+def test_a_named_topic_goes_down_and_out(demo: Excise) -> None:
+    result = demo.search(QUERY, exclude=["Tesla"])
+    assert result.fired
+    assert result.topics[0].text == "Tesla"
+    assert QUERY[result.topics[0].start : result.topics[0].end] == "Tesla"
+    removed = [demo.engine.fetch([one.id])[0] for one in result.removed] if demo.engine else []
+    assert removed
+    assert all("Tesla" in document.full_text for document in removed)
+    assert not {one.id for one in result.removed} & {hit.id for hit in result.hits}
+    assert [hit.rank for hit in result.hits] == list(range(1, 11))
+
+
+def test_everything_removed_is_listed_with_its_evidence(demo: Excise) -> None:
+    result = demo.search(QUERY, exclude=["Tesla"])
+    why = result.explanation
+    assert why is not None
+    assert why.cut is not None
+    assert len(why.candidates) == 80  # the whole small index is the shortlist
+    removed = {one.id: one for one in why.candidates if one.status == "removed"}
+    assert {one.id for one in result.removed} == set(removed)
+    assert all(one.evidence >= why.cut for one in result.removed)
+    assert all(one.evidence < why.cut for one in why.candidates if one.status == "kept")
+    assert all(one.opening is not None and one.lead is not None for one in why.candidates)
+    assert all(one.penalty == 0 for one in why.candidates)
+
+
+def test_the_papers_rule_is_one_option_away(demo: Excise) -> None:
+    paper = Excise(demo.backbone, demo.engine, resolve("frozen-paper"))
+    why = paper.search(QUERY, exclude=["Tesla"]).explanation
+    assert why is not None
+    assert why.cut is not None
+    assert sum(one.status == "protected" for one in why.candidates) == 1
+    assert sum(one.status == "removed" for one in why.candidates) <= 3
+    for one in why.candidates:
+        assert one.penalty == pytest.approx(0.97 * max(0, one.evidence - why.cut))
+
+
+def test_a_second_look_adds_candidates_and_no_doubles(demo: Excise) -> None:
+    narrow = replace(Settings(), coverage=Coverage(shortlist=5))
+    once = Excise(demo.backbone, demo.engine, narrow).search(QUERY, k=3, exclude=["Tesla"])
+    twice = Excise(demo.backbone, demo.engine, replace(narrow, second_look=True)).search(QUERY, k=3, exclude=["Tesla"])
+    assert once.explanation is not None
+    assert twice.explanation is not None
+    first, second = ([one.id for one in result.explanation.candidates] for result in (once, twice))
+    assert len(first) == 5
+    assert set(first) < set(second)
+    assert len(second) == len(set(second))
+
+
+def test_the_cache_keeps_to_the_budget_that_it_was_given(demo: Excise) -> None:
+    assert excise.load(backbone=demo.backbone, cache_bytes=5_000).cache.stats.max_bytes == 5_000
+
+
+def test_re_embedding_fills_the_cache_and_shows_its_figures(demo: Excise) -> None:
+    narrow = replace(resolve("paper"), constants=Constants(shortlist=6))
+    operator = Excise(demo.backbone, demo.engine, narrow)
+    assert operator.adapter is not None
+    cold, warm = (operator.search(QUERY, k=3, exclude=["Tesla"]) for _ in range(2))
+    assert [hit.id for hit in cold.hits] == [hit.id for hit in warm.hits]
+    assert cold.explanation is not None
+    assert warm.explanation is not None
+    assert cold.explanation.cache is not None
+    assert warm.explanation.cache is not None
+    assert cold.explanation.cache["hit_rate"] == 0
+    assert warm.explanation.cache["hit_rate"] == 0.5
+    assert warm.explanation.cache["entries"] == 6
+
+
+def test_only_the_first_candidates_are_re_embedded(demo: Excise) -> None:
+    paper = replace(resolve("paper"), constants=Constants(shortlist=6))
+    results = {
+        first: Excise(demo.backbone, demo.engine, replace(paper, reembed_first=first)).search(QUERY, 3, ["Tesla"])
+        for first in (2, 6, 100)
+    }
+    why = {first: result.explanation for first, result in results.items()}
+    assert all(why.values())
+    assert [why[first].cache["entries"] for first in (2, 6, 100)] == [2, 6, 6]
+    evidence = {first: np.array([one.evidence for one in why[first].candidates]) for first in why}
+    assert evidence[6] == pytest.approx(evidence[100], abs=1e-4)
+    assert evidence[2][:2] == pytest.approx(evidence[6][:2], abs=1e-4)
+    assert abs(evidence[2][2:] - evidence[6][2:]).max() > 0.01  # these keep their vectors of the index
+    with pytest.raises(InvalidInput, match="reembed_first must be a whole number"):
+        replace(paper, reembed_first=0)
+
+
+def test_two_readings_reorder_what_stays_and_judge_alike(demo: Excise) -> None:
+    once = Excise(demo.backbone, demo.engine, replace(Settings(), two_readings=False))
+    twice = Excise(demo.backbone, demo.engine, Settings())
+    assert (once.adapter, twice.adapter is None) == (None, False)
+    first, second = (operator.search(QUERY, k=20, exclude=["Tesla"]) for operator in (once, twice))
+    assert [one.id for one in first.removed] == [one.id for one in second.removed]
+    assert [hit.id for hit in first.hits] != [hit.id for hit in second.hits]
+    assert twice.search(QUERY, exclude=()).hits == once.search(QUERY, exclude=()).hits  # nothing ruled out: untouched
+
+
+def test_the_two_doors_read_a_topic_that_the_query_does_not_name(demo: Excise) -> None:
+    result = demo.search("electric cars", exclude="Tesla")
+    assert (result.topics[0].start, result.topics[0].end) == (None, None)
+    assert result.removed
+
+
+def test_results_are_frozen_and_plain(demo: Excise) -> None:
+    import json
+
+    result = demo.search(QUERY, exclude=["Tesla"], k=3)
+    with pytest.raises(FrozenInstanceError):
+        result.query = "x"  # type: ignore[misc]
+    plain = json.loads(json.dumps(result.to_dict()))
+    assert set(plain) == {"query", "fired", "score", "topics", "hits", "removed", "timing_ms"}
+    assert set(plain["hits"][0]) == {"rank", "id", "title", "text", "score", "frozen_rank", "evidence", "status"}
+    assert {"id", "evidence", "frozen_rank"} <= set(plain["removed"][0])
+    assert set(plain["topics"][0]) == {"text", "start", "end", "score"}
+    assert plain["timing_ms"]["total"] > 0
+    assert "explanation" in result.to_dict(explain=True)
+
+
+def test_a_topic_that_nothing_covers_changes_nothing(demo: Excise) -> None:
+    strict = Excise(demo.backbone, demo.engine, replace(Settings(), coverage=Coverage(evidence_floor=0.99)))
+    result = strict.search("electric cars", exclude=["quantum chromodynamics"])
+    assert result.explanation is not None
+    assert result.explanation.branch == "floor"
+    assert [hit.id for hit in result.hits] == [hit.id for hit in demo.search("electric cars").hits]
+
+
+def test_masked_scoring_leaves_the_topic_out_of_the_query(demo: Excise) -> None:
+    whole = Excise(demo.backbone, demo.engine, resolve(scoring="full"))
+    full, less = whole.search(QUERY, exclude=["Tesla"]), demo.search(QUERY, exclude=["Tesla"])
+    assert less.hits[0].score < full.hits[0].score
+
+
+def test_a_page_that_the_query_asks_for_by_title_is_lifted(demo: Excise) -> None:
+    plain = Excise(demo.backbone, demo.engine, replace(Settings(), coverage=Coverage(asked_bonus=0.0)))
+    title = next(hit.title for hit in demo.search("electric cars").hits[::-1] if "Tesla" not in hit.title)
+    query = f"{title}, not Tesla"
+    before, after = plain.search(query, k=20, exclude=["Tesla"]), demo.search(query, k=20, exclude=["Tesla"])
+    scores = {hit.title: hit.score for hit in before.hits}
+    gained = {hit.title for hit in after.hits if hit.score > scores.get(hit.title, np.inf)}
+    assert gained == {title}
+
+
+def test_per_topic_evidence_serves_two_topics(minilm: Backbone, demo: Excise) -> None:
+    result = demo.search("electric cars", exclude=["Tesla", "Norway"])
+    pooled = Excise(minilm, demo.engine, resolve(pooling="mean")).search("electric cars", exclude=["Tesla", "Norway"])
+    assert result.explanation is not None
+    assert pooled.explanation is not None
+    for one, mean in zip(result.explanation.candidates, pooled.explanation.candidates, strict=True):
+        assert one.evidence >= mean.evidence - 1e-6
+
+
+def test_the_papers_cap_can_follow_the_number_of_topics(demo: Excise) -> None:
+    names = ["Tesla", "bread"]
+    whole = Excise(demo.backbone, demo.engine, resolve(constants=Constants(removal_fraction=0.1, guard=False)))
+    each = Excise(
+        demo.backbone,
+        demo.engine,
+        resolve(constants=Constants(removal_fraction=0.1, guard=False, cap_per_topic=True)),
+    )
+    assert len(whole.search("electric cars", exclude=names).removed) == 3
+    assert len(each.search("electric cars", exclude=names).removed) == 6
+    assert len(each.search("electric cars", exclude=names[:1]).removed) == 3
+
+
+class TestRerank:
+    CANDIDATES = (
+        {"id": "y", "text": "The Tesla Model Y is an electric crossover.", "score": 0.9},
+        {"id": "leaf", "text": "The Nissan Leaf is an electric hatchback.", "score": 0.8},
+        {"id": "zoe", "text": "The Renault Zoe is an electric car.", "score": 0.7},
+        {"id": "ami", "text": "The Citroën Ami is an electric quadricycle.", "score": 0.6},
+        {"id": "three", "text": "Tesla sells the Model 3, an electric sedan.", "score": 0.5},
+    )
+
+    def test_without_an_exclusion_the_order_is_the_first_stages(self, demo: Excise) -> None:
+        result = demo.rerank("electric cars", reversed(self.CANDIDATES))
+        assert [hit.id for hit in result.hits] == ["y", "leaf", "zoe", "ami", "three"]
+        assert [hit.score for hit in result.hits] == [0.9, 0.8, 0.7, 0.6, 0.5]
+        unscored = [{"id": c["id"], "text": c["text"]} for c in reversed(self.CANDIDATES)]
+        assert [hit.id for hit in demo.rerank("electric cars", unscored).hits] == [c["id"] for c in unscored]
+
+    @pytest.mark.parametrize("scale", [1.0, 1000.0, 1e-4])
+    def test_scores_of_any_scale_keep_their_order(self, demo: Excise, scale: float) -> None:
+        scaled = [{**c, "score": c["score"] * scale} for c in self.CANDIDATES]  # type: ignore[operator]
+        result = demo.rerank("electric cars, not Tesla", scaled, exclude=["Tesla"])
+        kept = [hit.id for hit in result.hits]
+        assert [name for name in kept if name in ("leaf", "zoe", "ami")] == ["leaf", "zoe", "ami"]
+        assert result.removed
+        assert {one.id for one in result.removed} <= {"y", "three"}
+        judged = {one.id: one for one in result.explanation.candidates} if result.explanation else {}
+        for candidate in scaled:
+            one = judged[str(candidate["id"])]
+            assert one.score + one.penalty == pytest.approx(candidate["score"])
+
+    def test_without_scores_maxsim_ranks(self, demo: Excise) -> None:
+        unscored = [{"id": c["id"], "text": c["text"]} for c in self.CANDIDATES]
+        result = demo.rerank("electric cars, not Tesla", unscored, exclude=["Tesla"], k=2)
+        assert len(result.hits) == 2
+        scores = {
+            one.id: one.score + one.penalty for one in (result.explanation.candidates if result.explanation else ())
+        }
+        texts = [str(c["text"]) for c in self.CANDIDATES]
+        vectors = demo.backbone.encode_documents(texts)
+        assert demo.adapter is not None
+        readings = [reader.encode_query("electric cars, not Tesla") for reader in (demo.backbone, demo.adapter)]
+        own = np.mean([maxsim(reading.outside([(19, 24)]), vectors.windows) for reading in readings], axis=0)
+        assert list(scores.values()) == pytest.approx(own.tolist(), abs=1e-4)
+
+    def test_with_two_candidates_the_match_comes_last_and_nothing_is_removed(self, demo: Excise) -> None:
+        pair = [{"id": c["id"], "text": c["text"]} for c in self.CANDIDATES[:2]]
+        result = demo.rerank("electric cars, not Tesla", pair, exclude=["Tesla"])
+        assert result.explanation is not None
+        assert result.explanation.branch == "few"
+        assert [hit.id for hit in result.hits] == ["leaf", "y"]
+        assert result.removed == ()
+
+    @pytest.mark.parametrize(
+        ("candidates", "sentence"),
+        [
+            ([{"id": "a"}], "no 'text'"),
+            ([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}], "same id"),
+            ([{"id": "a", "text": "x", "score": float("nan")}], "finite"),
+            ([{"id": "a", "text": "x", "score": "high"}], "must be a number"),
+            ([{"id": str(i), "text": "x"} for i in range(1001)], "at most 1,000"),
+        ],
+    )
+    def test_bad_candidates_are_refused(self, demo: Excise, candidates: list[object], sentence: str) -> None:
+        with pytest.raises(InvalidInput, match=sentence):
+            demo.rerank("cars", candidates, exclude=["Tesla"])
+
+    def test_no_candidates_no_hits(self, demo: Excise) -> None:
+        assert demo.rerank("cars", [], exclude=["Tesla"]).hits == ()
+
+
+def test_indexing_again_adds_only_what_is_new(minilm: Backbone, corpus_file: Path, tmp_path: Path) -> None:
+    operator = excise.load(backbone=minilm)
+    seen: list[tuple[int, int]] = []
+    report = operator.index(corpus_file, tmp_path / "i", progress=lambda done, total: seen.append((done, total)))
+    assert (report.added, report.unchanged, report.documents) == (6, 0, 6)
+    assert seen[-1] == (6, 6)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    changed = [{"id": "leaf", "text": "Discontinued."}, {"id": "new", "text": "A new car."}]
+    report = operator.index(changed)
+    assert (report.added, report.unchanged, report.documents) == (2, 0, 7)
+    report = operator.index(corpus_file)
+    assert (report.added, report.unchanged, report.documents) == (1, 5, 7)
+    assert excise.load(tmp_path / "i", backbone=minilm).search("hatchback").hits[0].text.startswith("The Leaf")
+
+
+def test_an_interrupted_run_goes_on(minilm: Backbone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from excise.search import operator as module
+
+    monkeypatch.setattr(module, "SEGMENT_DOCUMENTS", 2)
+    documents = [{"id": str(i), "text": f"document number {i}"} for i in range(6)]
+
+    def interrupt(done: int, _: int) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    operator = excise.load(backbone=minilm)
+    with pytest.raises(KeyboardInterrupt):
+        operator.index(documents, tmp_path / "i", progress=interrupt)
+    assert len(excise.load(tmp_path / "i", backbone=minilm).engine or ()) in (2, 4)
+    report = excise.load(tmp_path / "i", backbone=minilm).index(documents)
+    assert report.unchanged in (2, 4)
+    assert report.documents == 6
+
+
+def test_a_bad_line_in_the_middle_leaves_nothing_written(minilm: Backbone, tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"id": "a", "text": "x"}\n{"id": "b"}\n')
+    with pytest.raises(BadCorpus, match="line 2"):
+        excise.load(backbone=minilm).index(path, tmp_path / "i")
+    assert not (tmp_path / "i").exists()
+    assert excise.load(backbone=minilm).index(path, tmp_path / "i", skip_bad=True).skipped == 1
+
+
+def test_a_first_write_that_fails_leaves_nothing(
+    minilm: Backbone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from excise.engines.local import engine as local
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(local, "write_segment", full)
+    with pytest.raises(BadIndex, match="No space left on device"):
+        excise.load(backbone=minilm).index([{"id": "a", "text": "x"}], tmp_path / "i")
+    assert not (tmp_path / "i").exists()
+
+
+@pytest.mark.parametrize("k", [0, -1, 1_000_000, 2.5, True])
+def test_a_bad_k_is_refused(demo: Excise, k: int) -> None:
+    with pytest.raises(InvalidInput, match="k must be"):
+        demo.search("cars", k=k)
+
+
+@pytest.mark.parametrize(
+    ("exclude", "sentence"),
+    [
+        (["  "], "non-empty"),
+        ([None], "non-empty"),
+        (["x"] + [f"t{i}" for i in range(20)], "at most 20"),
+        (["w " * 101], "at most 100"),
+    ],
+)
+def test_bad_topics_are_refused(demo: Excise, exclude: list[str], sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        demo.search("cars", exclude=exclude)
+
+
+def test_bad_settings_are_refused(minilm: Backbone, demo_index: Path, plain_checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="scoring"):
+        excise.load(backbone=minilm, scoring="half")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="pooling"):
+        excise.load(backbone=minilm, pooling="median")  # type: ignore[arg-type]
+    with pytest.raises(BackboneError, match="built with the backbone 'minilm'"):
+        excise.load(demo_index, backbone=load_backbone(str(plain_checkpoint)))
+    with pytest.raises(BadIndex, match="no such index"):
+        excise.load(tmp_path / "nowhere")
+    with pytest.raises(BadIndex, match="no index to search"):
+        excise.load(backbone=minilm).search("cars")
+    with pytest.raises(BadCorpus, match="no documents"):
+        excise.load(backbone=minilm).index([])
+
+
+def test_public_names() -> None:
+    assert set(excise.__all__) <= set(dir(excise))
+    for name in excise.__all__:
+        assert getattr(excise, name).__doc__
+    with pytest.raises(AttributeError):
+        _ = excise.nothing

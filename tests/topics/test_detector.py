@@ -1,0 +1,145 @@
+"""The shipped detector on queries of every kind, and how detectors are saved, loaded and asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from excise.cli.app import app
+from excise.errors import BackboneError, InvalidInput
+from excise.results import Detection
+from excise.topics.detector import Detector, DetectorConfig, load_detector
+
+FIRES = {
+    "electric cars, but not Tesla": ["Tesla"],
+    "electric cars without Tesla": ["Tesla"],
+    "string instruments -violin": ["violin"],
+    "python web frameworks NOT django": ["django"],
+    "cordless drill that isn't made by Bosch": ["Bosch"],
+    "Roman emperors other than Nero": ["Nero"],
+    "houseplants that are neither ferns nor cacti": ["ferns", "cacti"],
+    "books on the moon landing, with Apollo 11 already covered": ["Apollo 11"],
+}
+SILENT = [
+    "electric cars",
+    "non-stick pans for induction hobs",
+    "countries without an army",
+    "what happens if strep throat is not treated",
+    "No Country for Old Men",
+    "not only violins but also cellos",
+    "how to boil an egg",
+]
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Detector:
+    return load_detector()
+
+
+@pytest.mark.parametrize("query", FIRES)
+def test_it_fires_on_exclusions_and_names_the_topic(shipped: Detector, query: str) -> None:
+    detection = shipped.detect([query])[0]
+    assert detection.fired
+    assert [topic.text for topic in detection.topics] == FIRES[query]
+    for topic in detection.topics:
+        assert query[topic.start : topic.end] == topic.text
+        assert 0.5 < topic.score <= 1
+
+
+@pytest.mark.parametrize("query", SILENT)
+def test_it_stays_silent_where_nothing_is_excluded(shipped: Detector, query: str) -> None:
+    detection = shipped.detect([query])[0]
+    assert not detection.fired
+    assert detection.topics == ()
+    assert detection.score <= shipped.config.threshold
+
+
+def test_a_batch_changes_nothing(shipped: Detector) -> None:
+    queries = [*FIRES, *SILENT, "a long query " * 60]
+    together = shipped.detect(queries)
+    assert [d.query for d in together] == queries
+    for query, detection in zip(queries, together, strict=True):
+        assert shipped.detect([query])[0].score == pytest.approx(detection.score, abs=1e-4)
+
+
+def test_a_query_longer_than_the_window_is_read_to_its_end(shipped: Detector) -> None:
+    query = "I am collecting articles about gardens and their history. " * 30 + "Anything but Versailles, please."
+    spans, chances = shipped._probabilities([query])[0]
+    assert spans[:, 1].max() == len(query)
+    assert len(spans) == len(chances) > 300
+
+
+@pytest.mark.parametrize("query", ["", "   ", "word " * 1001])
+def test_bad_queries_are_refused(shipped: Detector, query: str) -> None:
+    with pytest.raises(InvalidInput):
+        shipped.detect([query])
+
+
+@pytest.mark.parametrize("query", ["?!", "不要", "🙂 -🙂", "\u0000 not x"])
+def test_odd_queries_get_an_answer(shipped: Detector, query: str) -> None:
+    assert isinstance(shipped.detect([query])[0], Detection)
+
+
+def test_saving_and_loading_keeps_the_scores(plain_checkpoint: Path, tmp_path: Path) -> None:
+    import torch
+
+    torch.manual_seed(0)
+    detector = Detector.untrained(DetectorConfig(encoder=str(plain_checkpoint), rank=2))
+    for parameter in detector.tagger.parameters():
+        if parameter.requires_grad:
+            torch.nn.init.normal_(parameter, std=0.2)
+    detector.save_pretrained(tmp_path)
+    again = Detector.from_pretrained(tmp_path)
+    queries = ["cars, not Tesla", "bread"]
+    scores = [d.score for d in detector.detect(queries)]
+    assert [d.score for d in again.detect(queries)] == pytest.approx(scores, abs=1e-5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["detector.json", "detector.safetensors"]
+
+
+def test_what_is_no_detector_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BackboneError, match="does not hold a detector"):
+        Detector.from_pretrained(tmp_path)
+    (tmp_path / "detector.json").write_text('{"nonsense": 1}')
+    with pytest.raises(BackboneError, match="does not hold a detector"):
+        Detector.from_pretrained(tmp_path)
+
+
+def test_the_card_names_what_made_the_weights() -> None:
+    from importlib.resources import files
+
+    folder = Path(str(files("excise") / "models" / "detector"))
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for needed in ("Command: `excise train detector", "Data:", "Seed:", "held out"):
+        assert needed in card
+    assert json.loads((folder / "validation.json").read_text(encoding="utf-8"))["groups"]
+
+
+class TestCommand:
+    runner = CliRunner()
+
+    def test_arguments(self) -> None:
+        shown = self.runner.invoke(app, ["detect", "electric cars, but not Tesla", "electric cars"])
+        first, second = (json.loads(line) for line in shown.output.splitlines())
+        assert set(first) == {"query", "fired", "score", "topics"}
+        assert first["fired"] is True
+        assert first["topics"][0] == {"text": "Tesla", "start": 23, "end": 28, "score": first["topics"][0]["score"]}
+        assert second["fired"] is False
+        assert second["topics"] == []
+
+    def test_lines_on_stdin(self) -> None:
+        shown = self.runner.invoke(app, ["detect", "--json"], input="cars, not Tesla\n\ncars\n")
+        assert [json.loads(line)["fired"] for line in shown.output.splitlines()] == [True, False]
+
+    def test_an_automatic_search(self, demo_index: Path) -> None:
+        query = "electric cars, but not Tesla"
+        shown = self.runner.invoke(app, ["search", query, "-i", str(demo_index), "--json"])
+        result = json.loads(shown.output)
+        assert result["fired"]
+        assert [topic["text"] for topic in result["topics"]] == ["Tesla"]
+        assert result["removed"]
+        off = self.runner.invoke(app, ["search", query, "-i", str(demo_index), "--json", "--no-excise"])
+        assert not json.loads(off.output)["fired"]
+        assert json.loads(off.output)["removed"] == []

@@ -1,0 +1,89 @@
+"""Training a detector on a tiny encoder: it learns, repeats itself, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from excise.cli.app import app
+from excise.errors import InvalidInput
+from excise.topics.detector import DetectorConfig
+from excise.training.detector.examples import Example
+from excise.training.detector.lengths import VARIANTS, length_table, variant
+from excise.training.detector.recipe import Recipe
+from excise.training.detector.tagging import TrainingArguments, span_scores, train_detector
+
+TEXTS = ["cars", "tea", "novels", "chess openings", "moons", "guitars", "bridges", "cheese"]
+EXAMPLES = [
+    example
+    for x in TEXTS
+    for z in ("tesla", "mars", "opera")
+    for example in (
+        Example(f"{x} not {z}", ((len(x) + 5, len(x) + 5 + len(z)),), "toy", "explicit"),
+        Example(f"{x} and {z}", (), "toy", "partner"),
+    )
+]
+
+
+@pytest.fixture
+def config(plain_checkpoint: Path) -> DetectorConfig:
+    return DetectorConfig(encoder=str(plain_checkpoint), rank=4)
+
+
+def test_it_learns_the_construction_and_not_the_words(config: DetectorConfig) -> None:
+    losses: list[float] = []
+    arguments = TrainingArguments(learning_rate=1e-2, epochs=25, batch_tokens=128)
+    detector = train_detector(EXAMPLES, arguments, config, lambda done, total, loss: losses.append(loss))
+    assert np.mean(losses[-5:]) < 0.2 * np.mean(losses[:5])
+    unseen = [Example("rivers not congo", ((11, 16),), "t", "e"), Example("rivers and congo", (), "t", "p")]
+    scores = span_scores(detector, unseen)
+    assert scores[0] > 0.76 > scores[1]
+    assert [topic.text for topic in detector.detect(["rivers not congo"])[0].topics] == ["congo"]
+
+
+def test_an_interrupted_run_ends_like_an_uninterrupted_one(config: DetectorConfig, tmp_path: Path) -> None:
+    arguments = TrainingArguments(learning_rate=1e-3, epochs=3, batch_tokens=128)
+    whole = train_detector(EXAMPLES, arguments, config)
+
+    def interrupt(done: int, total: int, _: float) -> None:
+        if done > total // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_detector(EXAMPLES, arguments, config, interrupt, tmp_path)
+    resumed = train_detector(EXAMPLES, arguments, config, checkpoints=tmp_path)
+    assert span_scores(resumed, EXAMPLES) == pytest.approx(span_scores(whole, EXAMPLES), abs=1e-4)
+    with pytest.raises(InvalidInput, match="another run"):
+        train_detector(EXAMPLES, TrainingArguments(epochs=2), config, checkpoints=tmp_path)
+
+
+def test_bad_arguments_are_refused() -> None:
+    with pytest.raises(InvalidInput):
+        TrainingArguments(learning_rate=0)
+
+
+def test_the_command_writes_weights_and_card(plain_checkpoint: Path, tmp_path: Path) -> None:
+    command = ["train", "detector", "--out", str(tmp_path), "--backbone", str(plain_checkpoint)]
+    done = CliRunner().invoke(app, [*command, "--limit", "60", "--epochs", "1", "--generated", "20"])
+    assert done.exit_code == 0, done.output
+    assert {"detector.json", "detector.safetensors", "README.md", "validation.json"} <= {
+        p.name for p in tmp_path.iterdir()
+    }
+    assert json.loads((tmp_path / "validation.json").read_text())["calibration"]["threshold"] >= 0.5
+
+
+def test_lengths_are_compared_on_equally_many_queries(tmp_path: Path) -> None:
+    rows = [Example("short query", (), "a", "plain") for _ in range(30)]
+    rows += [Example("a long query " * 20, ((2, 6),), "a", "implicit") for _ in range(5)]
+    rows += [Example("a long query " * 20, (), "a", "partner") for _ in range(5)]
+    chosen = {name: variant(rows, keep, 20, seed=0) for name, keep in VARIANTS.items()}
+    assert [len(examples) for examples in chosen.values()] == [20, 20, 20]
+    assert [sum(example.is_long for example in examples) for examples in chosen.values()] == [0, 5, 10]
+    recipe = Recipe(None, 20, 20, 24, False, DetectorConfig(), TrainingArguments(epochs=1))
+    table = length_table(recipe, 8, tmp_path)
+    assert set(table) == set(VARIANTS)
+    assert (tmp_path / "lengths.json").is_file()
