@@ -22,7 +22,8 @@ from excise.encoders.backbone import PRESETS, Backbone, plain_embedded_encoder
 from excise.evaluation.measures.outcomes import by_query, judge
 from excise.evaluation.measures.significance import compare
 from excise.suites.suites import load_suite
-from excise.vectors.maxsim import Ragged, Vectors, maxsim
+from excise.vectors.maxsim import maxsim
+from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import best_window
 
 

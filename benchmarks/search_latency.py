@@ -19,9 +19,10 @@ import numpy as np
 import torch
 
 from excise.documents import Document
-from excise.encoders.backbone import EncodedDocuments
 from excise.engines.local.engine import IndexInfo, LocalEngine
-from excise.vectors.maxsim import Ragged, maxsim
+from excise.vectors.encoded import EncodedDocuments
+from excise.vectors.maxsim import maxsim
+from excise.vectors.ragged import Ragged
 
 DIMENSIONS = 128
 

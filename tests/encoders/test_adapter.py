@@ -13,9 +13,10 @@ import torch
 
 from excise.documents import Document
 from excise.encoders.adapter import CONFIG, Adapter, AdapterConfig, load_adapter
-from excise.encoders.backbone import Backbone, EncodedDocuments, load_backbone, with_windowing
+from excise.encoders.backbone import Backbone, load_backbone, with_windowing
 from excise.encoders.cache import EmbeddingCache
 from excise.errors import BackboneError, InvalidInput
+from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.maxsim import evidence, maxsim
 from excise.vectors.windows import Windowing
 

@@ -9,7 +9,8 @@ import pytest
 
 from excise.encoders.backbone import PRESETS, Backbone, load_backbone, with_windowing
 from excise.errors import BackboneError, InvalidInput
-from excise.vectors.maxsim import Ragged, maxsim
+from excise.vectors.maxsim import maxsim
+from excise.vectors.ragged import Ragged
 from excise.vectors.windows import LONG, SHORT, Windowing
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from excise.documents import Document
 from excise.encoders.cache import ENTRY_BYTES, CacheKey, EmbeddingCache
 from excise.errors import InvalidInput
-from excise.vectors.maxsim import Ragged
+from excise.vectors.ragged import Ragged
 
 DIMENSIONS = 4
 Steps = list[tuple[str, int, int]]

@@ -196,5 +196,5 @@ def test_constants_as_dict_rebuild_them() -> None:
 
 
 def test_the_rule_imports_no_torch() -> None:
-    script = "import sys; from excise.rules.paper import demote; demote([1, 2], [0, 1]); assert 'torch' not in sys.modules"
+    script = "import sys; from excise.rules.paper import demote; demote([1], [0]); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from excise.errors import InvalidInput
 from excise.vectors import maxsim as module
-from excise.vectors.maxsim import POOLINGS, Ragged, best_matches, evidence, maxsim
+from excise.vectors.maxsim import POOLINGS, best_matches, evidence, maxsim
+from excise.vectors.ragged import Ragged
 
 seeds = st.integers(0, 2**32 - 1)
 lengths = st.lists(st.integers(1, 12), min_size=1, max_size=12)

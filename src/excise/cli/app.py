@@ -16,13 +16,13 @@ from rich.console import Console
 from excise import __version__
 from excise.cli import evaluate as evaluation
 from excise.cli import render
+from excise.cli.bar import bar
 from excise.cli.calibrate import calibrate
 from excise.cli.diagnose import diagnose
 from excise.cli.report import report
 from excise.cli.train import train
 from excise.cli.xbench import xbench
 from excise.errors import ExciseError, InvalidInput
-from excise.progress import bar
 from excise.results import IndexReport
 from excise.search.operator import Excise, load
 from excise.suites import bundled
@@ -189,5 +189,5 @@ def demo(
 
 
 def _index_with_bar(operator: Excise, corpus: list[Path], index: Path, skip_bad: bool) -> IndexReport:
-    with bar() as tell:
-        return operator.index(corpus, index, skip_bad=skip_bad, progress=partial(tell, "indexing"))
+    with bar() as progress:
+        return operator.index(corpus, index, skip_bad=skip_bad, progress=partial(progress, "indexing"))

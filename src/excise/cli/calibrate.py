@@ -10,11 +10,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from excise.progress import bar
+from excise.cli.bar import bar
 
 if TYPE_CHECKING:
     from excise.evaluation.experiments.calibration import Sweep
-    from excise.progress import Tell
+    from excise.progress import Progress
 
 out = Console()
 
@@ -37,8 +37,8 @@ def calibrate(
     """Sweep each constant of a rule, and tell which matter: inert, active or unexercised, source by source."""
     from excise.evaluation.experiments.calibration import plot
 
-    with bar() as tell:
-        sweeps = [row for suite in suites or ["own"] for row in _swept(suite, split, preset, oracle, limit, tell)]
+    with bar() as progress:
+        sweeps = [row for suite in suites or ["own"] for row in _swept(suite, split, preset, oracle, limit, progress)]
     if out_ is not None:
         out_.mkdir(parents=True, exist_ok=True)
         rows = [one.as_dict() for one in sweeps]
@@ -57,7 +57,7 @@ def calibrate(
     out.print(table)
 
 
-def _swept(suite: str, split: str, preset: str, oracle: bool, limit: int | None, tell: Tell) -> list[Sweep]:
+def _swept(suite: str, split: str, preset: str, oracle: bool, limit: int | None, progress: Progress) -> list[Sweep]:
     from excise.errors import InvalidInput
     from excise.evaluation.experiments.calibration import prepared, sweep
     from excise.evaluation.experiments.indexes import build_index
@@ -74,11 +74,11 @@ def _swept(suite: str, split: str, preset: str, oracle: bool, limit: int | None,
     if not kept:
         raise InvalidInput(f"{suite}: no query of the split {split!r} excludes anything.")
     operator = load()
-    build_index(data, operator, None, tell)
+    build_index(data, operator, None, progress)
     outcomes = []
     cases = suite_cases([query for query, _ in kept], suite_collection(operator))
     for done, (case, (query, topics)) in enumerate(zip(cases, kept, strict=True), 1):
         wanted = {document for document, score in data.qrels.get(query.id, {}).items() if score > 0}
         outcomes.append(prepared(case, topics, wanted, set(data.negatives[query.id]), settings))
-        tell(f"reading {data.name}", done, len(kept))
+        progress(f"reading {data.name}", done, len(kept))
     return sweep(data.name, outcomes, settings)

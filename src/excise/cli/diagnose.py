@@ -12,8 +12,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from excise.cli.bar import bar
 from excise.errors import InvalidInput
-from excise.progress import bar
 
 if TYPE_CHECKING:
     from excise.evaluation.experiments.diagnosis import Diagnosis
@@ -44,8 +44,8 @@ def diagnose(
     loaded = load_suite(suite, split, limit)
     engine = LocalEngine.open(index) if index is not None else None
     encoder = load_backbone(backbone or (engine.info.backbone if engine is not None else DEFAULT))
-    with bar() as tell:
-        found = run(loaded, encoder, engine, seed=seed, progress=tell)
+    with bar() as progress:
+        found = run(loaded, encoder, engine, seed=seed, progress=progress)
     config = {"limit": limit, "seed": seed, "index": None if index is None else str(index)}
     record = {**asdict(found), "config": config}
     text = json.dumps(record, ensure_ascii=False, indent=1)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from excise.progress import bar
+from excise.cli.bar import bar
 
 out = Console()
 _SIGNIFICANT = 0.05
@@ -41,7 +41,7 @@ def evaluate(
     """Measure systems on a suite. Calling it again goes on where an interrupted run stopped."""
     from excise.evaluation.experiments import suite_run as runner
 
-    with bar() as tell:
+    with bar() as progress:
         metrics = runner.evaluate(
             suite,
             split,
@@ -51,7 +51,7 @@ def evaluate(
             baseline=baseline,
             index=index,
             overwrite=overwrite,
-            progress=tell,
+            progress=progress,
         )
     _show(metrics, f"{metrics['suite']} {split}, {metrics['queries']:,} queries", "success@10", out_, json_)
 
@@ -68,9 +68,9 @@ def evaluate_pairs(
     """Measure how often systems prefer the right passage of two."""
     from excise.evaluation.experiments import pair_run as pairs
 
-    with bar() as tell:
+    with bar() as progress:
         metrics = pairs.evaluate_pairs(
-            file, systems, out_, limit=limit, baseline=baseline, overwrite=overwrite, progress=tell
+            file, systems, out_, limit=limit, baseline=baseline, overwrite=overwrite, progress=progress
         )
     _show(metrics, f"{metrics['file']}, {metrics['pairs']:,} pairs", "accuracy", out_, json_)
 

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from excise.progress import bar
+from excise.cli.bar import bar
 
 if TYPE_CHECKING:
     from excise.xbench.conversation import Channel
@@ -74,8 +74,8 @@ def mine(
     low, high = band or quantiles or (Band.low, Band.high)
     width = Band(low, high, absolute=band is not None, loosen=loosen)
     settings = MiningSettings(corpus, index, backbone, width, anchors, negatives, min_words, seed)
-    with bar() as tell:
-        said = mine_run(run, settings, overwrite, tell)
+    with bar() as progress:
+        said = mine_run(run, settings, overwrite, progress)
     if _json(said, json_):
         return
     low, high = said["edges"]
@@ -148,8 +148,8 @@ def write(
     from excise.xbench.steps import write_run
 
     kinds = {"lengths": _listed(lengths), "tiers": _listed(tiers), "disjunctive": disjunctive}
-    with bar() as tell:
-        said = write_run(run, {**asked.given, "verify_model": verify_model, **kinds}, asked.channel, tell)
+    with bar() as progress:
+        said = write_run(run, {**asked.given, "verify_model": verify_model, **kinds}, asked.channel, progress)
     if _json(said, json_):
         return
     tiers_said = ", ".join(f"{number:,} {tier}" for tier, number in said["by_tier"].items())
@@ -171,8 +171,8 @@ def judge(
     """Have another model judge the labels: on the documents, and on the query alone."""
     from excise.xbench.steps import judge_run
 
-    with bar() as tell:
-        said = judge_run(run, asked.given, asked.channel, name, allow_writer, tell)
+    with bar() as progress:
+        said = judge_run(run, asked.given, asked.channel, name, allow_writer, progress)
     if _json(said, json_):
         return
     _line(f"{said['judged']:,} of {said['records']:,} records have their verdicts")
@@ -203,8 +203,8 @@ def gate(
 
     settings = GateSettings(depth, bm25_share, maxsim_share, leaked=leaked, references=tuple(reference or ()))
     controls = Controls(tuple(boolean or ()), tuple(no_harm_place(text) for text in no_harm or ()))
-    with bar() as tell:
-        said = gate_run(run, suite, settings, split, controls, tell)
+    with bar() as progress:
+        said = gate_run(run, suite, settings, split, controls, progress)
     if not _json(said, json_):
         out.print(_funnel(said))
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in said["queries"].items())
@@ -253,8 +253,8 @@ def build(
     from excise.xbench.build import BuildConfig
     from excise.xbench.build import build as run_all
 
-    with bar() as tell:
-        said = run_all(corpus, BuildConfig(config), tell)
+    with bar() as progress:
+        said = run_all(corpus, BuildConfig(config), progress)
     if _json(said, json_):
         return
     if "gate" in said:

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from excise.documents import Document
-from excise.encoders.backbone import Backbone, EncodedDocuments, EncodedQuery
+from excise.encoders.backbone import Backbone
 from excise.encoders.cache import CacheKey, EmbeddingCache
 from excise.encoders.lora import SwitchedLora
 from excise.errors import BackboneError, InvalidInput
-from excise.vectors.maxsim import Vectors
+from excise.vectors.encoded import EncodedDocuments, EncodedQuery
+from excise.vectors.ragged import Vectors
 
 WEIGHTS, CONFIG = "adapter.safetensors", "adapter.json"
 Side = Literal["both", "query"]

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.errors import BackboneError, InvalidInput
-from excise.vectors.maxsim import Ragged, Vectors
+from excise.vectors.encoded import EncodedDocuments, EncodedQuery
+from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import LONG, SHORT, Windowing
 
 if TYPE_CHECKING:
@@ -50,45 +51,6 @@ PRESETS: dict[str, Preset] = {
     "gte-moderncolbert": Preset("lightonai/GTE-ModernColBERT-v1", SHORT, 256, 300, ("[Q] ", "[D] ")),
     "colbertv2": Preset("colbert-ir/colbertv2.0", SHORT, 256, 300, ("[unused0] ", "[unused1] ")),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class EncodedQuery:
-    """A query's token vectors and the characters that each one stands for, (-1, -1) for tokens that stand for none."""
-
-    vectors: Vectors
-    spans: NDArray[np.int64]
-
-    def outside(self, spans: Sequence[tuple[int, int]]) -> Vectors:
-        """The vectors of the tokens that touch none of the given character spans (the query with a topic masked)."""
-        keep = np.ones(len(self.vectors), dtype=bool)
-        for start, end in spans:
-            keep &= ~((self.spans[:, 0] < end) & (self.spans[:, 1] > start) & (self.spans[:, 0] >= 0))
-        return self.vectors[keep] if keep.any() else self.vectors
-
-
-@dataclass(frozen=True, eq=False)
-class EncodedDocuments:
-    """Windows of documents: document i owns windows ``offsets[i]`` to ``offsets[i + 1]`` of ``windows``."""
-
-    windows: Ragged
-    offsets: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def document(self, index: int) -> Ragged:
-        """One document's windows."""
-        first, last = self.offsets[index], self.offsets[index + 1]
-        rows = self.windows.offsets[first : last + 1]
-        return Ragged(self.windows.vectors[rows[0] : rows[-1]], rows - rows[0])
-
-    @classmethod
-    def of(cls, documents: Sequence[Ragged]) -> EncodedDocuments:
-        """From the windows of each document."""
-        windows = [document[i] for document in documents for i in range(len(document))]
-        counts = [len(document) for document in documents]
-        return cls(Ragged.of(windows), np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
 
 
 class Backbone:

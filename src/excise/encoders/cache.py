@@ -16,7 +16,7 @@ import numpy as np
 
 from excise.documents import Document
 from excise.errors import InvalidInput
-from excise.vectors.maxsim import Ragged
+from excise.vectors.ragged import Ragged
 
 DEFAULT_BYTES = 256 * 1024 * 1024
 ENTRY_BYTES = 1_024  # what an entry costs beside its vectors: the key, two array headers, its place in the order

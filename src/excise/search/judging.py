@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.encoders.backbone import Backbone, EncodedDocuments, EncodedQuery
+from excise.encoders.backbone import Backbone
 from excise.encoders.cache import EmbeddingCache
 from excise.engines.base import Engine
 from excise.errors import InvalidInput
@@ -28,7 +28,8 @@ from excise.search.shortlist import (
 )
 from excise.settings import Settings
 from excise.topics.words import mentions
-from excise.vectors.maxsim import Ragged, Vectors
+from excise.vectors.encoded import EncodedDocuments, EncodedQuery
+from excise.vectors.ragged import Vectors
 
 if TYPE_CHECKING:
     from excise.encoders.adapter import Adapter
@@ -114,7 +115,7 @@ class Judge:
         """The candidates' vectors, the first ones re-embedded, the others as they are."""
         first, count = self.settings.reembed_first, len(shortlist.documents)
         adapted = adapter.reembed(shortlist.documents[:first], self.cache, index_id)
-        return adapted if first >= count else joined(adapted, taken(shortlist.vectors, range(first, count)))
+        return adapted if first >= count else adapted.joined(shortlist.vectors.taken(range(first, count)))
 
     def read_twice(self, query: str, topics: Sequence[Topic], shortlist: Shortlist, scores: Floats) -> Floats:
         """The mean of the scores and of those that the adapter's reading of the query gives on the same vectors."""
@@ -152,24 +153,10 @@ def with_second_look(
     more = [candidate.id for candidate in engine.search(wanted, depth) if candidate.id not in known]
     if not more:
         return shortlist
-    vectors = joined(shortlist.vectors, engine.vectors(more))
+    vectors = shortlist.vectors.joined(engine.vectors(more))
     scores = np.concatenate([shortlist.scores, maxsim_of(encoded.vectors, engine.vectors(more))])
     documents = [*shortlist.documents, *engine.fetch(more)]
     order = [int(i) for i in np.argsort(-scores, kind="stable")]
     return replace(
-        shortlist, documents=[documents[i] for i in order], vectors=taken(vectors, order), scores=scores[order]
+        shortlist, documents=[documents[i] for i in order], vectors=vectors.taken(order), scores=scores[order]
     )
-
-
-def joined(first: EncodedDocuments, second: EncodedDocuments) -> EncodedDocuments:
-    """The documents of both, one after the other."""
-    windows = [part.windows[i] for part in (first, second) for i in range(len(part.windows))]
-    return EncodedDocuments(Ragged.of(windows), np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]]))
-
-
-def taken(vectors: EncodedDocuments, positions: Sequence[int]) -> EncodedDocuments:
-    """The vectors of some of the documents, in the order asked for."""
-    bounds = vectors.offsets
-    windows = [[vectors.windows[window] for window in range(bounds[i], bounds[i + 1])] for i in positions]
-    offsets = np.concatenate([[0], np.cumsum([len(own) for own in windows])]).astype(np.int64)
-    return EncodedDocuments(Ragged.of([window for own in windows for window in own]), offsets)

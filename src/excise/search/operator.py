@@ -249,11 +249,11 @@ class Excise:
     def _add(
         self, engine: LocalEngine, batch: list[Document], before: int, total: int, progress: Progress | None
     ) -> None:
-        def tell(share: float) -> None:
+        def progress(share: float) -> None:
             if progress is not None:
                 progress(before + int(share * len(batch)), total)
 
-        engine.add(batch, self.backbone.encode_documents([document.full_text for document in batch], tell))
+        engine.add(batch, self.backbone.encode_documents([document.full_text for document in batch], progress))
 
 
 def load(

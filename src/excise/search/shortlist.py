@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
-from excise.encoders.backbone import EncodedDocuments
 from excise.results import Judged, Status
 from excise.rules.coverage import Coverage, Signals, cover, leads
 from excise.rules.paper import Constants, Decision, demote
-from excise.vectors.maxsim import Pooling, Ragged, Vectors, evidence, maxsim
+from excise.vectors.encoded import EncodedDocuments
+from excise.vectors.maxsim import Pooling, evidence, maxsim
+from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import best_window
 
 OPENING_TOKENS = 16  # a title and the first words after it

@@ -17,7 +17,7 @@ from excise.documents import Corpus
 from excise.encoders.backbone import PRESETS, Backbone, plain_embedded_encoder
 from excise.errors import InvalidInput
 from excise.suites import bundled
-from excise.vectors.maxsim import Vectors
+from excise.vectors.ragged import Vectors
 
 FILE = "minilm-projection.safetensors"
 _SPECIAL_WEIGHT = 0.1  # [CLS] and [SEP] stand in every text and name nothing

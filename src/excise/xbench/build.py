@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.errors import InvalidInput
-from excise.progress import Tell, silent
+from excise.progress import Progress, silent
 from excise.suites.suites import load_suite
 from excise.xbench.audit import annotation_sheet, audit_suite
 from excise.xbench.conversation import Channel
@@ -130,7 +130,7 @@ def no_harm_place(text: str) -> tuple[Path, str]:
     return Path(folder), split
 
 
-def build(corpus: Path, config: BuildConfig, tell: Tell = silent) -> dict[str, Any]:
+def build(corpus: Path, config: BuildConfig, progress: Progress = silent) -> dict[str, Any]:
     """Run every step; stops, to be called again, where a batch of answers is waited for.
 
     Returns
@@ -141,14 +141,14 @@ def build(corpus: Path, config: BuildConfig, tell: Tell = silent) -> dict[str, A
     # Everything is read before anything is paid for: a slip in the last table must not come up at the end.
     mining, writer, judge = config.mining(corpus), config.channel("writer"), config.channel("judge")
     gates, controls, train = config.gates(), config.controls(), config.train()
-    said: dict[str, Any] = {"state": "done", "mine": mine_run(config.run, mining, tell=tell)}
-    said["write"] = write_run(config.run, config.model("writer"), writer, tell)
+    said: dict[str, Any] = {"state": "done", "mine": mine_run(config.run, mining, progress=progress)}
+    said["write"] = write_run(config.run, config.model("writer"), writer, progress)
     if said["write"]["pending"]:
         return said | {"state": _waits("writer", said["write"])}
-    said["judge"] = judge_run(config.run, config.model("judge"), judge, None, config.allow_writer(), tell)
+    said["judge"] = judge_run(config.run, config.model("judge"), judge, None, config.allow_writer(), progress)
     if said["judge"]["pending"]:
         return said | {"state": _waits("judge", said["judge"])}
-    said["gate"] = gate_run(config.run, config.suite, gates, config.split, controls, tell)
+    said["gate"] = gate_run(config.run, config.suite, gates, config.split, controls, progress)
     said["audit"] = write_audit(config.suite, config.split, config.run / "audit", train=train)
     return said
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from excise.progress import Tell, silent
+from excise.progress import Progress, silent
 from excise.xbench.answers import Answers, Desk
 from excise.xbench.batch import read_answers, write_requests
 from excise.xbench.endpoint import Caller, Endpoint
@@ -56,7 +56,7 @@ class Exchange:
 
 
 def converse(
-    plan: Callable[[Desk], _T], answers: Answers, channel: Channel, tell: Tell = silent
+    plan: Callable[[Desk], _T], answers: Answers, channel: Channel, progress: Progress = silent
 ) -> tuple[_T, Exchange]:
     """Carry a plan as far as the channel goes.
 
@@ -84,7 +84,7 @@ def converse(
         for _ in range(_ROUNDS):
             if not desk.pending:
                 break
-            caller.ask(list(desk.pending.values()), answers, tell)
+            caller.ask(list(desk.pending.values()), answers, progress)
             result, desk = _replan(plan, answers)
         exchange.endpoint = vars(caller.usage)
     if channel.batch_out is not None and desk.pending:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from excise.progress import Tell, silent
+from excise.progress import Progress, silent
 from excise.xbench.answers import Answer, Answers
 from excise.xbench.batch import completion
 from excise.xbench.requests import Request
@@ -117,7 +117,7 @@ class Caller:
         self._stop = threading.Event()
         self._client = _client(self.endpoint)
 
-    def ask(self, requests: Sequence[Request], answers: Answers, tell: Tell = silent) -> None:
+    def ask(self, requests: Sequence[Request], answers: Answers, progress: Progress = silent) -> None:
         """Get and store the answers to requests.
 
         Raises
@@ -145,7 +145,7 @@ class Caller:
                     if answer.finish == "refused":
                         refused.append((waiting[future], answer.content))
                     self._check_cost()
-                    tell(f"{waiting[future].stage} ({self.usage.summary()})", done, len(requests))
+                    progress(f"{waiting[future].stage} ({self.usage.summary()})", done, len(requests))
             finally:
                 self._stop.set()
                 for future in waiting:

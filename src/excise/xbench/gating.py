@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from excise.progress import Tell, silent
+from excise.progress import Progress, silent
 from excise.xbench import gates
 from excise.xbench.cues import TIERS
 from excise.xbench.gates import GATES, Failure, Rivalry
@@ -72,16 +72,16 @@ def apply_gates(
     verdicts: Mapping[str, RecordVerdict],
     corpus: IndexedCorpus,
     settings: GateSettings,
-    tell: Tell = silent,
+    progress: Progress = silent,
 ) -> list[Outcome]:
     """Put every record through all nine gates."""
-    leaks = _leaks(records, corpus, settings, tell)
+    leaks = _leaks(records, corpus, settings, progress)
     outcomes = []
     for number, record in enumerate(records, 1):
         own = verdicts.get(record.id)
         failures = _failures(record, own.topics if own else (), corpus, settings, leaks.get(record.id, {}))
         outcomes.append(Outcome(record, tuple(failure for failure in failures if failure is not None)))
-        tell("gates", number, len(records))
+        progress("gates", number, len(records))
     return outcomes
 
 
@@ -114,13 +114,13 @@ def _failures(
 
 
 def _leaks(
-    records: Sequence[Record], corpus: IndexedCorpus, settings: GateSettings, tell: Tell
+    records: Sequence[Record], corpus: IndexedCorpus, settings: GateSettings, progress: Progress
 ) -> dict[str, dict[str, str]]:
     """For each record, which of its texts were found, and where. A document shared by records is looked up once."""
     documents = {id for record in records for id in (record.gold, *record.negatives)}
     texts = {f"d:{id}": corpus.document(id).text for id in sorted(documents)}
     texts |= {f"q:{record.id}": record.query for record in records}
-    found = find_leaks(texts, settings.references, settings.leaked, tell)
+    found = find_leaks(texts, settings.references, settings.leaked, progress)
     leaks: dict[str, dict[str, str]] = {}
     for record in records:
         names = {"query": f"q:{record.id}", "gold": f"d:{record.gold}"}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from excise.documents import Corpus, Document
 from excise.engines.local.engine import MANIFEST, LocalEngine
-from excise.progress import Tell, silent
+from excise.progress import Progress, silent
 from excise.vectors.maxsim import maxsim
 from excise.vectors.windows import best_window
 from excise.xbench.mining import Matrix, mean_vectors
@@ -39,17 +39,17 @@ class Scores(NamedTuple):
 class IndexedCorpus:
     """A corpus and its index; the encoder and BM25 are loaded when they are first needed."""
 
-    def __init__(self, run: Run, tell: Tell = silent) -> None:
+    def __init__(self, run: Run, progress: Progress = silent) -> None:
         self.documents = {document.id: document for document in Corpus([run.corpus])}
         if not self.documents:
             raise XBenchError(f"{run.corpus}: holds no documents.")
         self.ids = list(self.documents)
-        self._engine = self._opened(run, tell)
+        self._engine = self._opened(run, progress)
         which = "\0".join([self._engine.fingerprint, *self.ids])
         self._means_file = run.path(f"means-{hashlib.sha256(which.encode()).hexdigest()[:12]}.npy")
-        self._tell = tell
+        self._progress = progress
 
-    def _opened(self, run: Run, tell: Tell) -> LocalEngine:
+    def _opened(self, run: Run, progress: Progress) -> LocalEngine:
         """The index that the user named, as it is; or the run's own, built as far as it is missing."""
         given = run.config["mining"]["index"] is not None
         if not given:
@@ -59,7 +59,7 @@ class IndexedCorpus:
             backbone = run.config["mining"].get("backbone")
             operator = load(run.index, backbone=backbone) if there else load(backbone=backbone)
             operator.index(
-                list(self.documents.values()), run.index, progress=lambda done, total: tell("indexing", done, total)
+                list(self.documents.values()), run.index, progress=lambda done, total: progress("indexing", done, total)
             )
         engine = LocalEngine.open(run.index)
         missing = [document.id for document in self.documents.values() if document not in engine]
@@ -82,7 +82,7 @@ class IndexedCorpus:
         for start in range(0, len(self.ids), _READ):
             encoded = self._engine.vectors(self.ids[start : start + _READ])
             parts.append(mean_vectors(encoded.windows.vectors, encoded.windows.offsets[encoded.offsets]))
-            self._tell("reading vectors", min(start + _READ, len(self.ids)), len(self.ids))
+            self._progress("reading vectors", min(start + _READ, len(self.ids)), len(self.ids))
         means = np.concatenate(parts)
         temporary = self._means_file.with_name("new-" + self._means_file.name)
         np.save(temporary, means, allow_pickle=False)

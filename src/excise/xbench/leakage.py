@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.progress import Tell, silent
+from excise.progress import Progress, silent
 from excise.xbench.gates import NEAR_DUPLICATE
 from excise.xbench.storage import XBenchError, read_lines
 from excise.xbench.texts import jaccard, shingles
@@ -22,7 +22,7 @@ _TOLD = 1_000
 
 
 def find_leaks(
-    texts: Mapping[str, str], references: Sequence[Path], threshold: float = NEAR_DUPLICATE, tell: Tell = silent
+    texts: Mapping[str, str], references: Sequence[Path], threshold: float = NEAR_DUPLICATE, progress: Progress = silent
 ) -> dict[str, str]:
     """Where each text was found, for those that were.
 
@@ -49,7 +49,7 @@ def find_leaks(
             if name not in found and jaccard(runs[name], own) >= threshold:
                 found[name] = where
         if number % _TOLD == 0:
-            tell("comparing with references", number, 0)
+            progress("comparing with references", number, 0)
     return found
 
 

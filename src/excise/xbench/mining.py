@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
-from excise.progress import Tell, silent
+from excise.progress import Progress, silent
 from excise.xbench.records import Pair
 
 _BLOCK = 512  # anchors compared at a time: 100 MB of similarities at 50,000 documents
@@ -93,7 +93,7 @@ def mine(
     negatives: int = MAX_NEGATIVES,
     seed: int = 0,
     usable: NDArray[np.bool_] | None = None,
-    tell: Tell = silent,
+    progress: Progress = silent,
 ) -> list[Pair]:
     """Mine pairs.
 
@@ -140,7 +140,7 @@ def mine(
             pairs.append(Pair(f"p{len(pairs) + 1:05d}", ids[anchor], found, values))
             if len(pairs) == wanted:
                 return pairs
-        tell("mining", len(pairs) if anchors else start + len(chosen), wanted)
+        progress("mining", len(pairs) if anchors else start + len(chosen), wanted)
     return pairs
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.documents import Corpus
-from excise.progress import Tell, silent
+from excise.progress import Progress, silent
 from excise.xbench.answers import Answers
 from excise.xbench.card import data_card
 from excise.xbench.conversation import Channel, converse
@@ -37,14 +37,16 @@ class MiningSettings:
     seed: int = 0
 
 
-def mine_run(folder: Path, settings: MiningSettings, overwrite: bool = False, tell: Tell = silent) -> dict[str, Any]:
+def mine_run(
+    folder: Path, settings: MiningSettings, overwrite: bool = False, progress: Progress = silent
+) -> dict[str, Any]:
     """Mine pairs into a run folder; a finished one of the same settings is left as it is."""
     config: dict[str, Any] = dict(mining_settings(settings.corpus, settings.index, settings.backbone))
     config |= {"band": asdict(settings.band), "anchors": settings.anchors, "negatives": settings.negatives}
     config |= {"min_words": settings.min_words, "seed": settings.seed}
     run = Run.start(folder, config, overwrite)
     if not run.path("pairs.jsonl").is_file() or "mined" not in run.config:
-        corpus = IndexedCorpus(run, tell)
+        corpus = IndexedCorpus(run, progress)
         edges = settings.band.edges(corpus.means, settings.seed)
         pairs = mine(
             corpus.means,
@@ -54,7 +56,7 @@ def mine_run(folder: Path, settings: MiningSettings, overwrite: bool = False, te
             settings.negatives,
             settings.seed,
             corpus.usable(settings.min_words),
-            tell,
+            progress,
         )
         if not pairs:
             raise XBenchError(
@@ -67,7 +69,7 @@ def mine_run(folder: Path, settings: MiningSettings, overwrite: bool = False, te
     return {"run": str(folder), **run.config["mined"]}
 
 
-def write_run(folder: Path, given: dict[str, Any], channel: Channel, tell: Tell = silent) -> dict[str, Any]:
+def write_run(folder: Path, given: dict[str, Any], channel: Channel, progress: Progress = silent) -> dict[str, Any]:
     """Write queries as far as the channel goes, and put the finished records into the run.
 
     Parameters
@@ -84,7 +86,7 @@ def write_run(folder: Path, given: dict[str, Any], channel: Channel, tell: Tell 
         raise XBenchError(f"{run.corpus} no longer holds the document {absent[0]!r}: mine again.")
     run.remember("writer", stored_writing(settings))
     written, exchange = converse(
-        lambda desk: plan_writing(pairs, documents, desk, settings), Answers(run.path("answers")), channel, tell
+        lambda desk: plan_writing(pairs, documents, desk, settings), Answers(run.path("answers")), channel, progress
     )
     run.write_records(written.records)
     dropped = _nested(written)
@@ -99,7 +101,7 @@ def judge_run(
     channel: Channel,
     name: str | None = None,
     allow_writer: bool = False,
-    tell: Tell = silent,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Have the records judged as far as the channel goes.
 
@@ -125,7 +127,7 @@ def judge_run(
         lambda desk: plan_judging(records, documents, desk, judge, document_words),
         Answers(run.path("answers")),
         channel,
-        tell,
+        progress,
     )
     write_lines(run.path(verdicts_name(name)), (verdict_dict(verdict) for verdict in verdicts))
     return {"run": str(folder), "records": len(records), "judged": len(verdicts), **vars(exchange)}
@@ -152,7 +154,7 @@ def gate_run(
     settings: GateSettings,
     split: str = "test",
     controls: Controls | None = None,
-    tell: Tell = silent,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Put the records through the gates, write the funnel, and write the suite of those that pass."""
     run = Run.open(folder)
@@ -164,8 +166,8 @@ def gate_run(
             f"{unjudged:,} of {len(records):,} records have no verdict yet: run 'excise xbench judge {folder}' to "
             "its end."
         )
-    corpus = IndexedCorpus(run, tell)
-    outcomes = apply_gates(records, verdicts, corpus, settings, tell)
+    corpus = IndexedCorpus(run, progress)
+    outcomes = apply_gates(records, verdicts, corpus, settings, progress)
     dropped = read_json(run.path("written.json"))["dropped"] if run.path("written.json").is_file() else {}
     counts = funnel(outcomes, dropped)
     lines = [{**outcome.to_dict(), "query": outcome.record.query} for outcome in outcomes]

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from excise.documents import Document
-from excise.encoders.backbone import EncodedDocuments
 from excise.engines.local import engine as local
 from excise.engines.local.engine import MANIFEST, IndexInfo, LocalEngine
 from excise.errors import BackboneError, BadIndex
-from excise.vectors.maxsim import Ragged, maxsim
+from excise.vectors.encoded import EncodedDocuments
+from excise.vectors.maxsim import maxsim
+from excise.vectors.ragged import Ragged
 
 INFO = IndexInfo("test", "abc", 8, 200, 1000)
 

@@ -106,10 +106,10 @@ def test_an_interrupted_run_goes_on(finished: Path, small_suite: Path, demo_inde
     (out / "per_query.jsonl").write_text("".join(kept[:-6]) + kept[-6][:40])
     searched: list[tuple[str, int, int]] = []
 
-    def tell(*now: Any) -> None:
+    def progress(*now: Any) -> None:
         searched.append(now)
 
-    metrics = evaluate(small_suite, "dev", SYSTEMS, out, limit=18, index=demo_index, progress=tell)
+    metrics = evaluate(small_suite, "dev", SYSTEMS, out, limit=18, index=demo_index, progress=progress)
     assert [now for now in searched if now[0] == "searching"] == [("searching", 16, 18), ("searching", 17, 18)]
     assert metrics == json.loads((finished / "metrics.json").read_text())
     for path in finished.glob("run.*.trec"):

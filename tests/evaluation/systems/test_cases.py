@@ -11,7 +11,7 @@ from excise.evaluation.systems.cases import Case, Collection, suite_cases, suite
 from excise.evaluation.systems.lexical import Lexical
 from excise.evaluation.systems.topic_sources import oracle_topics
 from excise.results import Topic
-from excise.search.judging import places, taken
+from excise.search.judging import places
 from excise.search.operator import load
 from excise.search.shortlist import maxsim_of
 from excise.suites.suites import Query
@@ -49,7 +49,7 @@ def test_mentions_of_a_topic_with_a_place_and_of_one_without() -> None:
 def test_given_candidates_are_put_in_the_order_of_their_scores(cars: Case) -> None:
     assert (np.diff(cars.scores) <= 0).all()
     assert maxsim_of(cars.encoded.vectors, cars.shortlist.vectors) == pytest.approx(cars.scores, abs=1e-4)
-    last = taken(cars.shortlist.vectors, [len(cars.scores) - 1])
+    last = cars.shortlist.vectors.taken([len(cars.scores) - 1])
     assert maxsim_of(cars.encoded.vectors, last) == pytest.approx(cars.scores[-1:], abs=1e-4)
 
 

@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
-from excise.encoders.backbone import Backbone, EncodedDocuments
+from excise.encoders.backbone import Backbone
 from excise.engines.base import Candidate
 from excise.engines.local.segment import Segment, digest, write_segment
 from excise.errors import BackboneError, BadIndex
-from excise.vectors.maxsim import Ragged, Vectors
+from excise.vectors.encoded import EncodedDocuments
+from excise.vectors.ragged import Ragged, Vectors
 
 try:
     import fcntl

@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
-from excise.encoders.backbone import EncodedDocuments
 from excise.errors import BadIndex
-from excise.vectors.maxsim import Ragged, Vectors, maxsim
+from excise.vectors.encoded import EncodedDocuments
+from excise.vectors.maxsim import maxsim
+from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import best_window
 
 _ARRAYS = ("window_tokens", "document_windows", "document_lines", "digests")

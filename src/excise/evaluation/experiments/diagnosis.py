@@ -24,14 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Corpus, Document
-from excise.encoders.backbone import Backbone, EncodedQuery
+from excise.encoders.backbone import Backbone
 from excise.engines.local.engine import IndexInfo, LocalEngine
 from excise.errors import InvalidInput
 from excise.evaluation.experiments.probe import Probe, probe
 from excise.evaluation.measures.significance import bootstrap_means
-from excise.progress import Tell, silent
+from excise.progress import Progress, silent
 from excise.suites.suites import Query, Suite, SuiteError
-from excise.vectors.maxsim import Ragged, best_matches
+from excise.vectors.encoded import EncodedQuery
+from excise.vectors.maxsim import best_matches
+from excise.vectors.ragged import Ragged
 
 BUCKETS = ((1, 3), (4, 6), (7, 10), (11, None))
 _RESAMPLES = 2_000
@@ -113,7 +115,7 @@ def diagnose(
     *,
     with_probe: bool = True,
     seed: int = 0,
-    progress: Tell = silent,
+    progress: Progress = silent,
 ) -> Diagnosis:
     """Measure the inversion on every query of a suite that has golds and excluded documents.
 
@@ -236,7 +238,7 @@ def _documents(suite: Suite, ids: Sequence[str]) -> list[Document]:
 
 
 def _windows(
-    documents: Sequence[Document], backbone: Backbone, index: LocalEngine | None, tell: Tell
+    documents: Sequence[Document], backbone: Backbone, index: LocalEngine | None, progress: Progress
 ) -> dict[str, Ragged]:
     """The stored token vectors of each document's windows."""
     if index is not None:
@@ -244,7 +246,9 @@ def _windows(
         encoded = index.vectors([document.id for document in documents])
     else:
         texts = [document.full_text for document in documents]
-        encoded = backbone.encode_documents(texts, lambda share: tell("encoding documents", round(share * 100), 100))
+        encoded = backbone.encode_documents(
+            texts, lambda share: progress("encoding documents", round(share * 100), 100)
+        )
     bounds = encoded.offsets.tolist()
     return {
         document.id: Ragged.of([encoded.windows[window] for window in range(first, last)])

@@ -9,7 +9,7 @@ from pathlib import Path
 from excise.documents import Corpus
 from excise.encoders.backbone import Backbone
 from excise.engines.local.engine import MANIFEST, LocalEngine
-from excise.progress import Tell
+from excise.progress import Progress
 from excise.search.operator import Excise, load
 from excise.suites.suites import Suite, SuiteError
 
@@ -42,7 +42,7 @@ def cached_index(name: str, backbone: Backbone, contents: str) -> Path:
     return root / "indexes" / f"{name}-{hashlib.sha256(both.encode()).hexdigest()[:16]}"
 
 
-def build_index(suite: Suite, operator: Excise, index: Path | None, tell: Tell) -> LocalEngine:
+def build_index(suite: Suite, operator: Excise, index: Path | None, progress: Progress) -> LocalEngine:
     """Open the suite's index, and build what is missing of it.
 
     Parameters
@@ -53,7 +53,7 @@ def build_index(suite: Suite, operator: Excise, index: Path | None, tell: Tell) 
         encodes what is missing.
     index
         where the index is; by default :func:`index_place`.
-    tell
+    progress
         called as documents are encoded.
     """
     place = index or index_place(suite, operator.backbone)
@@ -65,5 +65,5 @@ def build_index(suite: Suite, operator: Excise, index: Path | None, tell: Tell) 
                 f"{place} holds {len(strange):,} documents that are not in {suite.corpus}, {strange[0]!r} first: "
                 "name another folder for the suite's own index."
             )
-    operator.index(suite.corpus, place, progress=lambda done, total: tell("indexing", done, total))
+    operator.index(suite.corpus, place, progress=lambda done, total: progress("indexing", done, total))
     return LocalEngine.open(place)

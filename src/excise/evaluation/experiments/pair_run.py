@@ -18,7 +18,7 @@ from excise.evaluation.systems.cases import Case, Collection, reranked_case
 from excise.evaluation.systems.rankings import Ranking
 from excise.evaluation.systems.registry import System, find_systems
 from excise.evaluation.systems.topic_sources import detect_topics
-from excise.progress import Tell, silent
+from excise.progress import Progress, silent
 from excise.results import Topic
 from excise.suites.suites import Pair, PairSet, Query, load_pairs
 
@@ -33,7 +33,7 @@ def evaluate_pairs(
     limit: int | None = None,
     baseline: str = "frozen",
     overwrite: bool = False,
-    progress: Tell = silent,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Measure how often systems prefer the right passage of two, and write what was found to a folder.
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from excise.documents import Document
 from excise.encoders.backbone import Backbone
 from excise.errors import ExciseError
-from excise.progress import Tell, silent
-from excise.vectors.maxsim import Ragged
+from excise.progress import Progress, silent
+from excise.vectors.ragged import Ragged
 
 FOLDS = 5
 FINAL = "final"
@@ -74,7 +74,7 @@ def probe(
     windows: Mapping[str, Ragged],
     backbone: Backbone,
     seed: int = 0,
-    progress: Tell = silent,
+    progress: Progress = silent,
 ) -> Probe | None:
     """Train and test the probe at each layer; None where there are fewer groups of documents than folds.
 

@@ -25,7 +25,7 @@ from excise.evaluation.systems.cases import Case, suite_cases, suite_collection
 from excise.evaluation.systems.rankings import Ranking
 from excise.evaluation.systems.registry import System, find_systems
 from excise.evaluation.systems.topic_sources import TopicSource, detect_topics, oracle_topics
-from excise.progress import Tell, silent
+from excise.progress import Progress, silent
 from excise.results import Topic
 from excise.suites.suites import Query, Suite, load_suite
 
@@ -43,7 +43,7 @@ def evaluate(
     baseline: str = "frozen",
     index: str | Path | None = None,
     overwrite: bool = False,
-    progress: Tell = silent,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Measure systems on a suite, and write what was found to a folder.
 

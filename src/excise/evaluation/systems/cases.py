@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
-from excise.encoders.backbone import Backbone, EncodedDocuments, EncodedQuery
+from excise.encoders.backbone import Backbone
 from excise.engines.local.engine import LocalEngine
 from excise.errors import BadIndex
 from excise.evaluation.systems.lexical import Lexical, words
 from excise.results import Topic
-from excise.search.judging import taken, wanted_part
+from excise.search.judging import wanted_part
 from excise.search.operator import Excise
 from excise.search.shortlist import Shortlist, maxsim_of
 from excise.suites.suites import Query
-from excise.vectors.maxsim import Vectors
+from excise.vectors.encoded import EncodedDocuments, EncodedQuery
+from excise.vectors.ragged import Vectors
 
 DEPTH = 100  # how many candidates of the frozen index every system sees
 
@@ -130,4 +131,4 @@ def reranked_case(query: Query, documents: Sequence[Document], collection: Colle
     scores = maxsim_of(encoded.vectors, vectors)
     order = [int(i) for i in np.argsort(-scores, kind="stable")]
     ranked = [documents[i] for i in order]
-    return Case(query, encoded, ranked, scores[order], partial(taken, vectors, order), collection)
+    return Case(query, encoded, ranked, scores[order], partial(vectors.taken, order), collection)

@@ -18,7 +18,7 @@ from excise.evaluation.systems.cases import Case, Collection
 from excise.evaluation.systems.rankings import Rank, Ranked, Ranking
 from excise.results import Topic
 from excise.search.operator import Excise
-from excise.vectors.maxsim import Vectors
+from excise.vectors.ragged import Vectors
 
 
 def query_only(collection: Collection, folder: Path) -> Rank:

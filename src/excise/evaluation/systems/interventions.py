@@ -21,7 +21,8 @@ from excise.results import Topic
 from excise.rules.paper import Constants
 from excise.search.judging import places
 from excise.search.shortlist import maxsim_of
-from excise.vectors.maxsim import Vectors, evidence
+from excise.vectors.maxsim import evidence
+from excise.vectors.ragged import Vectors
 from excise.vectors.windows import best_window
 
 Values = NDArray[np.float64]

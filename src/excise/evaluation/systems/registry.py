@@ -47,7 +47,7 @@ from excise.evaluation.systems.interventions import INTERVENTIONS, PLAIN
 from excise.evaluation.systems.rankings import Rank, Ranked, Ranking, frozen_ranking, judged_ranking
 from excise.evaluation.systems.topic_sources import TopicSource
 from excise.results import Topic
-from excise.search.judging import Judge, taken, with_second_look
+from excise.search.judging import Judge, with_second_look
 from excise.search.operator import Excise
 from excise.search.shortlist import Shortlist, judge
 from excise.settings import PAPER_RULE, Settings
@@ -263,7 +263,7 @@ def _intervening(name: str, intervention: str, settings: Settings) -> Rank:
 def _first(shortlist: Shortlist, k: int) -> Shortlist:
     if k >= len(shortlist.documents):
         return shortlist
-    return Shortlist(shortlist.documents[:k], taken(shortlist.vectors, range(k)), shortlist.scores[:k])
+    return Shortlist(shortlist.documents[:k], shortlist.vectors.taken(range(k)), shortlist.scores[:k])
 
 
 def _frozen(case: Case, _: Sequence[Topic]) -> Ranking:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from excise.documents import Corpus
 from excise.encoders.backbone import Backbone
 from excise.suites.suites import BUILT_IN, load_suite
-from excise.vectors.maxsim import Vectors
+from excise.vectors.ragged import Vectors
 
 _SEED = 0
 

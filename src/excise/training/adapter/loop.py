@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from excise.errors import InvalidInput
-from excise.progress import Tell
+from excise.progress import Progress
 from excise.rules.paper import Constants
 from excise.training.adapter.learner import Learner, Tokens, evidence, penalised, relevance
 from excise.training.adapter.triples import Triple, batches
@@ -69,7 +69,7 @@ def fit(
     triples: Sequence[Triple],
     loss_of: Loss,
     arguments: Arguments,
-    tell: Callable[[int, int, float], None] | None = None,
+    progress: Callable[[int, int, float], None] | None = None,
     checkpoints: Path | None = None,
 ) -> None:
     """Train a learner.
@@ -78,7 +78,7 @@ def fit(
     ----------
     loss_of
         the objective over one batch.
-    tell
+    progress
         called with (steps done, steps in all, loss).
     checkpoints
         a folder that keeps the state after each epoch; a run that is called again with it goes on from there.
@@ -102,8 +102,8 @@ def fit(
             optimizer.step()
             scheduler.step()
             done += 1
-            if tell is not None:
-                tell(done, steps, loss.item())
+            if progress is not None:
+                progress(done, steps, loss.item())
         save(checkpoints, dict(learner.trained.named_parameters()), optimizer, run, epoch + 1)
 
 
@@ -114,7 +114,7 @@ def search_rates(
     split: tuple[Sequence[Triple], Sequence[Triple]],
     arguments: Arguments,
     criterion: Callable[[Held], float],
-    tell: Tell,
+    progress: Progress,
 ) -> tuple[float, dict[float, Held]]:
     """The rate that is best on held-out triples, and what each gave; ties go to the smaller rate.
 
@@ -131,15 +131,15 @@ def search_rates(
     found: dict[float, Held] = {}
     for rate in rates:
         learner = fresh()
-        told = partial(_tell_rate, tell, rate)
+        told = partial(_rate_progress, progress, rate)
         fit(learner, train, loss_of, replace(arguments, learning_rate=rate), told)
         found[rate] = measure(learner, held)
     best = max(found, key=lambda rate: (round(criterion(found[rate]), 4), -rate))
     return best, found
 
 
-def _tell_rate(tell: Tell, rate: float, done: int, total: int, loss: float) -> None:
-    tell(f"rate {rate:g}, loss {loss:.3f}", done, total)
+def _rate_progress(progress: Progress, rate: float, done: int, total: int, loss: float) -> None:
+    progress(f"rate {rate:g}, loss {loss:.3f}", done, total)
 
 
 @torch.no_grad()

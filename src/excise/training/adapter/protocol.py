@@ -14,8 +14,9 @@ from typing import Any
 
 import torch
 
+from excise.cli.bar import bar
 from excise.encoders.backbone import Backbone, load_backbone
-from excise.progress import Tell, bar
+from excise.progress import Progress
 from excise.suites.suites import BUILT_IN, load_suite
 from excise.training.adapter.learner import Kind, Learner
 from excise.training.adapter.loop import (
@@ -126,8 +127,8 @@ def train(recipe: Recipe, kind: Kind, loss_of: Loss, criterion: Callable[[Held],
     learner = fresh_learner(recipe, kind)
     judged = sample(suite_triples(load_suite(BUILT_IN, "dev"), 2), recipe.limit or 280, recipe.arguments.seed)
     frozen = measure(learner, judged)
-    with bar() as tell:
-        told = partial(_tell, tell)
+    with bar() as progress:
+        told = partial(_progress, progress)
         fit(learner, [*triples, *pairs], loss_of, recipe.arguments, told, out / CHECKPOINTS)
     adapted = measure(learner, judged)
     trained = Trained(learner, recipe, len(triples), len(pairs), overlaps, rates, frozen_held, frozen, adapted)
@@ -161,7 +162,7 @@ def _chosen_rate(
     searched = [*sample(train_on, recipe.searched, seed), *sample(pairs, rehearsed, seed)]
     held = sample(held, 200, seed)
     frozen = measure(fresh_learner(recipe, kind), held)
-    with bar() as tell:
+    with bar() as progress:
         best, rates = search_rates(
             lambda: fresh_learner(recipe, kind),
             loss_of,
@@ -169,7 +170,7 @@ def _chosen_rate(
             (searched, held),
             replace(recipe.arguments, epochs=1),
             criterion,
-            tell,
+            progress,
         )
     kept = {"best": best, "rates": {str(rate): asdict(one) for rate, one in rates.items()}, "frozen": asdict(frozen)}
     stored.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
@@ -223,5 +224,5 @@ def command_line(what: str, recipe: Recipe) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _tell(tell: Tell, done: int, total: int, loss: float) -> None:
-    tell(f"training, loss {loss:.3f}", done, total)
+def _progress(progress: Progress, done: int, total: int, loss: float) -> None:
+    progress(f"training, loss {loss:.3f}", done, total)

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from excise.progress import bar
+from excise.cli.bar import bar
 from excise.topics.detector import Detector, DetectorConfig
 from excise.training.detector.examples import (
     Example,
@@ -96,12 +96,12 @@ def search_rates(recipe: Recipe, sample: int = 2_500, judged: int = 1_200) -> di
 
 def train_with_bar(recipe: Recipe, examples: Sequence[Example], checkpoints: Path | None, title: str) -> Detector:
     """Train with a progress bar, and checkpoints where a folder is given."""
-    with bar() as tell:
+    with bar() as progress:
         return train_detector(
             examples,
             recipe.arguments,
             recipe.config,
-            lambda done, total, loss: tell(f"{title}, loss {loss:.3f}", done, total),
+            lambda done, total, loss: progress(f"{title}, loss {loss:.3f}", done, total),
             checkpoints,
         )
 

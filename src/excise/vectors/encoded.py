@@ -1,0 +1,72 @@
+"""What encoders make of texts: a query's token vectors with their places, and documents as windows of token vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excise.vectors.ragged import Ragged, Vectors
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedQuery:
+    """A query's token vectors and the characters that each one stands for, (-1, -1) for tokens that stand for none."""
+
+    vectors: Vectors
+    spans: NDArray[np.int64]
+
+    def outside(self, spans: Sequence[tuple[int, int]]) -> Vectors:
+        """The vectors of the tokens that touch none of the given character spans (the query with a topic masked)."""
+        keep = np.ones(len(self.vectors), dtype=bool)
+        for start, end in spans:
+            keep &= ~((self.spans[:, 0] < end) & (self.spans[:, 1] > start) & (self.spans[:, 0] >= 0))
+        return self.vectors[keep] if keep.any() else self.vectors
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedDocuments:
+    """Windows of documents: document i owns windows ``offsets[i]`` to ``offsets[i + 1]`` of ``windows``."""
+
+    windows: Ragged
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def document(self, index: int) -> Ragged:
+        """One document's windows."""
+        first, last = self.offsets[index], self.offsets[index + 1]
+        rows = self.windows.offsets[first : last + 1]
+        return Ragged(self.windows.vectors[rows[0] : rows[-1]], rows - rows[0])
+
+    @classmethod
+    def of(cls, documents: Sequence[Ragged]) -> EncodedDocuments:
+        """From the windows of each document."""
+        windows = [document[i] for document in documents for i in range(len(document))]
+        counts = [len(document) for document in documents]
+        return cls(Ragged.of(windows), np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+
+    def joined(self, other: EncodedDocuments) -> EncodedDocuments:
+        """The documents of both, one after the other."""
+        windows = [part.windows[i] for part in (self, other) for i in range(len(part.windows))]
+        return EncodedDocuments(
+            Ragged.of(windows), np.concatenate([self.offsets, other.offsets[1:] + self.offsets[-1]])
+        )
+
+    def taken(self, positions: Sequence[int]) -> EncodedDocuments:
+        """Some of the documents, in the order asked for."""
+        return EncodedDocuments.of([self.document(i) for i in positions])
+
+
+@dataclass(frozen=True)
+class EncoderInfo:
+    """Which encoder made the vectors of an index, and how it cut the documents: what another must equal to fit."""
+
+    backbone: str
+    fingerprint: str
+    dimensions: int
+    window_words: int
+    word_budget: int
