@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import excise
-from excise.rules.titles import asked_for
+from excise.rules.titles import title_matches
 
 
 def asked(query: str, topic: str, *titles: str) -> list[bool]:
     start = query.index(topic)
-    return asked_for(query, [(start, start + len(topic))], [topic], titles)
+    return title_matches(query, [(start, start + len(topic))], [topic], titles)
 
 
 def test_a_title_is_named_whole_and_outside_of_the_topic() -> None:
@@ -55,7 +55,7 @@ def test_a_title_of_nothing_is_never_asked_for() -> None:
 
 @given(st.text(max_size=40), st.lists(st.text(max_size=20), max_size=5))
 def test_every_title_gets_an_answer(query: str, titles: list[str]) -> None:
-    assert len(asked_for(query, [(0, 3), (2, 9)], ["x"], titles)) == len(titles)
+    assert len(title_matches(query, [(0, 3), (2, 9)], ["x"], titles)) == len(titles)
 
 
 def test_a_page_that_the_query_names_survives_the_operator() -> None:

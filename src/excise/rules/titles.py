@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from excise.topics.locate import outside
 from excise.topics.words import is_content
 
 _BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")  # "Frozen (2013 film)": which one is meant, not how it is called
@@ -14,7 +15,7 @@ _GAP = ""  # stands where a topic stood, and equals no word
 _MISTYPED = 5  # letters from which a word may be mistyped: shorter ones are often other words
 
 
-def asked_for(
+def title_matches(
     query: str, places: Sequence[tuple[int, int]], topics: Sequence[str], titles: Sequence[str]
 ) -> list[bool]:
     """Which titles a query names outside of what it excludes.
@@ -26,17 +27,17 @@ def asked_for(
     places
         where it names what it excludes.
     topics
-        what it excludes. A title made of a topic's words is not asked for, wherever else the query uses them.
+        what it excludes. A title made of a topic's words is no match, wherever else the query uses them.
     titles
         the candidates' titles.
 
     Examples
     --------
     >>> query = "Except for Björn Ulvaeus, who else is in the band ABBA?"
-    >>> asked_for(query, [(11, 24)], ["Björn Ulvaeus"], ["ABBA", "Abba (island)", "Björn Ulvaeus", "ABBA Gold", ""])
+    >>> title_matches(query, [(11, 24)], ["Björn Ulvaeus"], ["ABBA", "Abba (island)", "Björn Ulvaeus", "ABBA Gold", ""])
     [True, True, False, False, False]
     """
-    said = [word for part in _outside(query, places) for word in (*_words(part), _GAP)]
+    said = [word for part in outside(query, places) for word in (*_words(part), _GAP)]
     excluded = [set(_words(topic)) for topic in topics]
     names = (_words(_BRACKETS.sub("", title)) for title in titles)
     return [
@@ -45,15 +46,6 @@ def asked_for(
         and not any(excluding.issuperset(name) for excluding in excluded)
         for name in names
     ]
-
-
-def _outside(query: str, places: Sequence[tuple[int, int]]) -> list[str]:
-    """The query in parts, less some places in it."""
-    parts, at = [], 0
-    for start, end in sorted(places):
-        parts.append(query[at : max(at, start)])
-        at = max(at, end)
-    return [*parts, query[at:]]
 
 
 def _words(text: str) -> list[str]:

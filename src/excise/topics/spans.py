@@ -7,21 +7,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from excise.results import Topic
-from excise.topics.words import is_content, trim
+from excise.topics.words import CUE, CUES, is_content, trim
 
 _JOINING = re.compile("[\\s'\u2019\\-\u2013/&.:\"\u201c\u201d(]*")  # what may stand between two words of one topic
 _BRIDGE = re.compile('[\\s"\u201c\u201d]+[\\w\'\u2019-]+[\\s"\u201c\u201d]+')  # or one word that was not marked
-_CUES = "apart from|aside from|besides|but not|except for|except|exclud\\w+|minus|neither|never|no|nor|not|other than"
-_CUES += "|without"
-_CUE = re.compile(rf"\b(?:{_CUES})\b", re.IGNORECASE)
 # But not a word that separates, an operator's hyphen ("lion -tiger"), or where one quotation ends and another starts.
 _SEPARATING = re.compile(
-    rf"\b(?:{_CUES}|and|but|or|plus|than|versus|vs)\b|\s[-\u2013][\"\u201c]?$|[\"\u201c\u201d].*[\"\u201c\u201d]",
+    rf"\b(?:{CUES}|and|but|or|plus|than|versus|vs)\b|\s[-\u2013][\"\u201c]?$|[\"\u201c\u201d].*[\"\u201c\u201d]",
     re.IGNORECASE,
 )
 _SUFFIX = re.compile(r"(?:s|t|d|m|ll|re|ve)\b")
 # "(excluding Hamlet)": what is said in brackets ends with them.
-_ASIDE = re.compile(rf"\(\s*(?:{_CUES})\s+((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
+_ASIDE = re.compile(rf"\(\s*(?:{CUES})\s+((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
 
 
 def read_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: float) -> tuple[Topic, ...]:
@@ -65,7 +62,7 @@ def _allowed(query: str, start: int, asides: list[tuple[int, int]]) -> bool:
     if not asides or _aside_of(start, asides) is not None:
         return True
     after = max((end for _, end in asides if end <= start), default=0)
-    return _CUE.search(query, after, start) is not None
+    return CUE.search(query, after, start) is not None
 
 
 def _joins(query: str, end: int, start: int, asides: list[tuple[int, int]]) -> bool:

@@ -1,4 +1,4 @@
-"""Which words carry a topic, and which only hold a sentence together."""
+"""Which words carry a topic, which exclude one, and which only hold a sentence together."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ STOP_WORDS = frozenset(  # one block of words reads better than a hundred and fi
     """.split()  # noqa: SIM905
 )
 
+CUES = "apart from|aside from|besides|but not|except for|except|exclud\\w+|minus|neither|never|no|nor|not|other than"
+CUES += "|without"
+CUE = re.compile(rf"\b(?:{CUES})\b", re.IGNORECASE)  # says that what follows is excluded
 _WORD = re.compile(r"\w+")
 # "details about Tesla", "his involvement with Tesla": words that introduce a topic and name none.
 _INTRODUCING = re.compile(
@@ -77,18 +80,25 @@ def _bare(word: str) -> str:
     return word.casefold().strip(".,;:!?\"'")
 
 
-def mentions(query: str, topics: Sequence[str]) -> list[tuple[int, int]]:
-    """Where a query uses the words of topics that it words differently; nowhere if nothing else would be left of it.
+def has_content(text: str) -> bool:
+    """Whether anything is said in a text: a content word that is no cue.
+
+    Examples
+    --------
+    >>> has_content("except for the cars"), has_content("except for the, and not")
+    (True, False)
+    """
+    return any(is_content(word) for word in _WORD.findall(CUE.sub(" ", text)))
+
+
+def words_in_common(query: str, topics: Sequence[str]) -> list[tuple[int, int]]:
+    """Where a query uses the content words of topics that it words differently.
 
     Examples
     --------
     >>> query = "apart from the 1982 movie Annie, any other?"
-    >>> [query[start:end] for start, end in mentions(query, ["Annie (1982 film)"])]
+    >>> [query[start:end] for start, end in words_in_common(query, ["Annie (1982 film)"])]
     ['1982', 'Annie']
-    >>> mentions("electric cars", ["electric cars by Tesla"])
-    []
     """
-    named = {word[0].casefold() for topic in topics for word in _WORD.finditer(topic) if is_content(word[0])}
-    spoken = [word for word in _WORD.finditer(query) if is_content(word[0])]
-    found = [word.span() for word in spoken if word[0].casefold() in named]
-    return found if len(found) < len(spoken) else []
+    named = {word.casefold() for topic in topics for word in _WORD.findall(topic) if is_content(word)}
+    return [word.span() for word in _WORD.finditer(query) if word[0].casefold() in named]
