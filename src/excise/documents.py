@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.errors import BadCorpus, InvalidInput
+from excise.text import clean
 
 TEXT_SUFFIXES = (".txt", ".md")
 _FIELD_LIMIT = 16 * 1024 * 1024  # characters in one CSV field or one JSON line; a filing has about 70,000
@@ -18,7 +19,7 @@ _ID_LIMIT = 512
 
 @dataclass(frozen=True)
 class Document:
-    """A document to index: an id that is unique in the index, a text, and perhaps a title.
+    """A document to index: an id that is unique in the index, a text, and perhaps a title; all three cleaned.
 
     Examples
     --------
@@ -41,6 +42,8 @@ class Document:
             raise InvalidInput(f"document {self.id!r}: title and text must be strings.")
         if not self.text.strip():
             raise InvalidInput(f"document {self.id!r} has an empty text.")
+        for name in ("id", "text", "title"):
+            object.__setattr__(self, name, clean(getattr(self, name)))
 
     @property
     def full_text(self) -> str:
@@ -62,9 +65,19 @@ class Document:
             raise InvalidInput("a document needs an '_id' or 'id'.")
         if isinstance(record[key], bool) or not isinstance(record[key], str | int):
             raise InvalidInput(f"a document's id must be a string or a whole number, got {record[key]!r}.")
+        id = _written(record[key])
         if "text" not in record:
-            raise InvalidInput(f"document {str(record[key])!r} has no 'text'.")
-        return cls(str(record[key]), record["text"], record.get("title") or "")
+            raise InvalidInput(f"document {id!r} has no 'text'.")
+        return cls(id, record["text"], record.get("title") or "")
+
+
+def _written(id: str | int) -> str:
+    try:
+        return str(id)
+    except ValueError:  # Python writes no number of more than some four thousand digits
+        raise InvalidInput(
+            f"a document's id is an enormous number; at most {_ID_LIMIT} characters are taken."
+        ) from None
 
 
 @dataclass
@@ -84,7 +97,7 @@ class Corpus:
         if not self.paths:
             raise BadCorpus("name at least one corpus: a file or a folder.")
         for path in self.paths:
-            if not path.exists():
+            if not _exists(path):
                 raise BadCorpus(f"{path}: no such file or folder.")
 
     def __iter__(self) -> Iterator[Document]:
@@ -107,10 +120,17 @@ class Corpus:
 
     def _records(self) -> Iterator[tuple[str, Any]]:
         for path in self.paths:
-            if path.is_dir():
-                yield from _read_folder(path)
-            else:
-                yield from _read_file(path)
+            try:
+                yield from _read_folder(path) if path.is_dir() else _read_file(path)
+            except OSError as error:
+                raise BadCorpus(f"{path}: cannot be read ({error.strerror}).") from error
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a text of some length, taken for the name of a file
+        return False
 
 
 def _read_folder(folder: Path) -> Iterator[tuple[str, Any]]:
@@ -162,7 +182,7 @@ def _parsed(line: bytes) -> Any:
         return json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         return BadCorpus(f"not UTF-8 text ({error.reason} at byte {error.start}).")
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # not only JSONDecodeError: a number of too many digits is another
         return BadCorpus(f"not valid JSON ({error}).")
 
 

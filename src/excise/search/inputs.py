@@ -11,9 +11,14 @@ from numpy.typing import NDArray
 from excise.documents import Document
 from excise.errors import InvalidInput
 from excise.results import Topic
+from excise.text import checked_query as checked_query  # one of the checks that callers of a search need
+from excise.text import clean
+from excise.topics.locate import excluded_place
 
 MAX_K = 1_000
 MAX_TOPICS = 20
+MAX_TOPIC_WORDS = 100
+MAX_TOPIC_CHARACTERS = 2_000
 
 
 def check_k(k: int) -> None:
@@ -22,29 +27,47 @@ def check_k(k: int) -> None:
 
 
 def named_topics(query: str, exclude: Sequence[str] | str) -> tuple[Topic, ...]:
-    """The topics that the user named, with their place in the query where it names them too."""
-    if not isinstance(query, str) or not query.strip():
-        raise InvalidInput("the query is empty.")
+    """The topics that the user named, each once, with the place where the query excludes them if it names them too.
+
+    Examples
+    --------
+    >>> [topic] = named_topics("Tesla owners' cars, not Tesla", ["tesla"])
+    >>> topic.start, topic.end
+    (24, 29)
+    >>> [topic] = named_topics("Bryers bread", "rye")
+    >>> topic.start is None
+    True
+    """
+    query = checked_query(query)
+    if not isinstance(exclude, Iterable):
+        raise InvalidInput(f"exclude must be a text or a list of texts, got {exclude!r}.")
     named = [exclude] if isinstance(exclude, str) else list(exclude)
     if len(named) > MAX_TOPICS:
         raise InvalidInput(f"{len(named)} topics are excluded; at most {MAX_TOPICS} are taken.")
-    topics = []
-    for text in dict.fromkeys(named):
-        if not isinstance(text, str) or not text.strip():
-            raise InvalidInput(f"an excluded topic must be a non-empty text, got {text!r}.")
-        if len(text.split()) > 100:
-            raise InvalidInput(f"an excluded topic has {len(text.split())} words; at most 100 are taken.")
-        text = text.strip()
-        start = query.casefold().find(text.casefold())
-        if start >= 0 and len(query.casefold()) == len(query):
-            topics.append(Topic(text, start, start + len(text), score=1.0))
-        else:
-            topics.append(Topic(text, None, None, score=1.0))
-    return tuple(topics)
+    return tuple(_topic(query, text) for text in dict.fromkeys(map(_checked_topic, named)))
+
+
+def _checked_topic(text: object) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput(f"an excluded topic must be a non-empty text, got {text!r}.")
+    for count, unit, most in (
+        (len(text), "characters", MAX_TOPIC_CHARACTERS),
+        (len(text.split()), "words", MAX_TOPIC_WORDS),
+    ):
+        if count > most:
+            raise InvalidInput(f"an excluded topic has {count:,} {unit}; at most {most:,} are taken.")
+    return clean(text.strip())
+
+
+def _topic(query: str, text: str) -> Topic:
+    start, end = excluded_place(query, text) or (None, None)
+    return Topic(text, start, end, score=1.0)
 
 
 def read_candidates(candidates: Iterable[Any]) -> tuple[list[Document], NDArray[np.float64] | None]:
     """Candidates best first, and their scores where every one has one."""
+    if not isinstance(candidates, Iterable):
+        raise InvalidInput(f"candidates must be a list of objects with 'id' and 'text', got {candidates!r}.")
     given = list(candidates)
     if len(given) > MAX_K:
         raise InvalidInput(f"{len(given):,} candidates were given; at most {MAX_K:,} are taken.")
@@ -56,8 +79,10 @@ def read_candidates(candidates: Iterable[Any]) -> tuple[list[Document], NDArray[
         return documents, None
     try:
         values = np.array(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"a candidate's score must be a number: {error}.") from None
+    if values.ndim != 1:
+        raise InvalidInput(f"a candidate's score must be a number, got {scores[0]!r}.")
     if not np.isfinite(values).all():
         raise InvalidInput("a candidate's score must be finite.")
     order = np.argsort(-values, kind="stable")

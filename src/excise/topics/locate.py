@@ -24,7 +24,7 @@ _SPACELESS = re.compile(
 )
 _JOINERS = "\u200c\u200d"
 _OWN_TAIL = re.compile(r"\+\+|[+#](?!\w)")  # "C++", "C#" and "Google+" are words of their own, not "C" and "Google"
-_OWN_HEAD = re.compile(r"(?:^|\s)\.$")  # and so is ".NET"
+_OWN_HEAD = re.compile(r"(?:\A|\s)\.\Z")  # and so is ".NET"
 
 
 class _Folded(NamedTuple):
