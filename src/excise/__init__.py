@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from excise.documents import Document as Document
+    from excise.encoders.backbone import Backbone as Backbone
+    from excise.engines.base import Engine as Engine
     from excise.errors import BackboneError as BackboneError
     from excise.errors import BadCorpus as BadCorpus
     from excise.errors import BadIndex as BadIndex
@@ -23,22 +25,29 @@ if TYPE_CHECKING:
     from excise.results import Removed as Removed
     from excise.results import SearchResult as SearchResult
     from excise.results import Topic as Topic
+    from excise.rules.coverage import Coverage as Coverage
+    from excise.rules.decision import Decision as Decision
     from excise.rules.paper import Constants as Constants
-    from excise.rules.paper import Decision as Decision
     from excise.rules.paper import demote as demote
     from excise.search.operator import Excise as Excise
     from excise.search.operator import load as load
+    from excise.settings import Settings as Settings
     from excise.topics.detector import Detector as Detector
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "topics.detector": ("Detector",),
     "documents": ("Document",),
+    "encoders.backbone": ("Backbone",),
+    "engines.base": ("Engine",),
     "errors": ("BackboneError", "BadCorpus", "BadIndex", "ExciseError", "InvalidInput"),
-    "search.operator": ("Excise", "load"),
     "results": ("Detection", "Explanation", "Hit", "IndexReport", "Judged", "Removed", "SearchResult", "Topic"),
-    "rules.paper": ("Constants", "Decision", "demote"),
+    "rules.coverage": ("Coverage",),
+    "rules.decision": ("Decision",),
+    "rules.paper": ("Constants", "demote"),
+    "search.operator": ("Excise", "load"),
+    "settings": ("Settings",),
+    "topics.detector": ("Detector",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from excise.rules.paper import Branch
+from excise.rules.decision import Branch
 
 Status = Literal["kept", "penalised", "protected", "mentions", "removed"]
 

@@ -28,15 +28,18 @@ class Settings:
     pooling
         how evidence is pooled over topic tokens: "mean", "max", "top-m" or "per-topic".
     scoring
-        "full" ranks by the whole query; "masked" leaves the topics' own words out of it.
+        "full" ranks by the whole query; "masked" by the residual query, which leaves the topics' own words out.
     reembed, reembed_first
         re-embed the query, the topics and the shortlist with the exclusion adapter before they are judged; of the
         shortlist only so many candidates, in frozen order (the others are judged by their vectors in the index).
-    two_readings
-        the coverage rule ranks by two readings of the query: the backbone's and, where there is one for the backbone,
-        the adapter's, both held against the vectors of the index. Without effect where documents are re-embedded.
+    adapter_fusion
+        the coverage rule ranks by the mean of two readings of the residual query, the backbone's and, where there is
+        one for the backbone, the adapter's, both held against the vectors of the index. Without effect where documents
+        are re-embedded.
     second_look
-        also search with the query less its topics, and judge the union.
+        also search with the residual query, and judge the union.
+    fire_threshold
+        how sure the detector must be that anything is excluded, from 0 to 1; None takes the detector's own threshold.
     """
 
     rule: Rule = "coverage"
@@ -46,8 +49,9 @@ class Settings:
     scoring: Scoring = "masked"
     reembed: bool = False
     reembed_first: int = 100
-    two_readings: bool = True
+    adapter_fusion: bool = True
     second_look: bool = False
+    fire_threshold: float | None = None
 
     def __post_init__(self) -> None:
         if self.rule not in ("coverage", "paper"):
@@ -56,14 +60,16 @@ class Settings:
             raise InvalidInput(f"scoring must be 'full' or 'masked', got {self.scoring!r}.")
         if self.pooling not in POOLINGS:
             raise InvalidInput(f"unknown pooling {self.pooling!r}; choose one of {', '.join(POOLINGS)}.")
-        first = self.reembed_first
+        first, fires = self.reembed_first, self.fire_threshold
         if isinstance(first, bool) or not isinstance(first, int) or first < 1:
             raise InvalidInput(f"reembed_first must be a whole number of at least 1, got {first!r}.")
+        if fires is not None and (isinstance(fires, bool) or not isinstance(fires, int | float) or not 0 <= fires <= 1):
+            raise InvalidInput(f"fire_threshold must be a number from 0 to 1, got {fires!r}.")
 
     @property
     def uses_adapter(self) -> bool:
         """Whether the exclusion adapter has a part in this."""
-        return self.reembed or (self.two_readings and self.rule == "coverage" and self.scoring == "masked")
+        return self.reembed or (self.adapter_fusion and self.rule == "coverage" and self.scoring == "masked")
 
     @property
     def shortlist(self) -> int:
@@ -78,8 +84,9 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         """Plain types, for reports."""
         rule = self.coverage if self.rule == "coverage" else self.constants
-        names = ("rule", "pooling", "scoring", "reembed", "reembed_first", "two_readings", "second_look")
-        return {**{name: getattr(self, name) for name in names}, "constants": rule.as_dict()}
+        names = ("rule", "pooling", "scoring", "reembed", "reembed_first", "adapter_fusion", "second_look")
+        plain = {name: getattr(self, name) for name in (*names, "fire_threshold")}
+        return {**plain, "constants": rule.as_dict()}
 
 
 PAPER_RULE = Settings("paper", pooling="mean", scoring="full")
@@ -90,40 +97,30 @@ PRESETS = {
 }
 
 
-def resolve(
-    preset: str | None = None,
-    constants: Constants | None = None,
-    pooling: Pooling | None = None,
-    scoring: Scoring | None = None,
-    reembed: bool | None = None,
-    second_look: bool | None = None,
-    *,
-    reembed_first: int | None = None,
-    two_readings: bool | None = None,
-) -> Settings:
-    """Settings from a preset and what is changed about it. Naming the paper's constants alone chooses its rule.
+def resolve(settings: Settings | str | None = None, **changes: Any) -> Settings:
+    """Settings from a preset's name (or from settings), and what is changed about it; a change to None is no change.
 
     Examples
     --------
-    >>> resolve().rule, resolve("paper").reembed, resolve(constants=Constants(removal_cap=1)).rule
+    >>> resolve().rule, resolve("paper").reembed, resolve("frozen-paper", reembed_first=None).rule
     ('coverage', True, 'paper')
     >>> resolve("best")
     Traceback (most recent call last):
         ...
     excise.errors.InvalidInput: unknown preset 'best'; choose one of default, paper, frozen-paper.
+    >>> resolve(speed=9)
+    Traceback (most recent call last):
+        ...
+    excise.errors.InvalidInput: there is no setting 'speed'; there are rule, constants, coverage, pooling, scoring, \
+reembed, reembed_first, adapter_fusion, second_look, fire_threshold.
     """
-    name = preset or (DEFAULT if constants is None else "frozen-paper")
-    if name not in PRESETS:
-        raise InvalidInput(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}.")
-    if constants is not None and PRESETS[name].rule != "paper":
-        raise InvalidInput(f"constants are those of the paper's rule, and the preset {name!r} does not use it.")
-    given: dict[str, Any] = {
-        "constants": constants,
-        "pooling": pooling,
-        "scoring": scoring,
-        "reembed": reembed,
-        "reembed_first": reembed_first,
-        "two_readings": two_readings,
-        "second_look": second_look,
-    }
-    return replace(PRESETS[name], **{key: value for key, value in given.items() if value is not None})
+    if isinstance(settings, str) and settings not in PRESETS:
+        raise InvalidInput(f"unknown preset {settings!r}; choose one of {', '.join(PRESETS)}.")
+    base = PRESETS[settings or DEFAULT] if settings is None or isinstance(settings, str) else settings
+    if not isinstance(base, Settings):
+        raise InvalidInput(f"settings must be Settings or the name of a preset, got {type(base).__name__}.")
+    known = Settings.__dataclass_fields__
+    for name in changes:
+        if name not in known:
+            raise InvalidInput(f"there is no setting {name!r}; there are {', '.join(known)}.")
+    return replace(base, **{name: value for name, value in changes.items() if value is not None})

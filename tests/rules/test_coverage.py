@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excise.errors import InvalidInput
-from excise.rules.coverage import Coverage, Signals, cover, leads, lifted
+from excise.rules.coverage import Coverage, cover, lifted, margins
+from excise.rules.signals import Signals
 
 ABOUT = Signals(
     evidence=np.array([0.9, 0.9, 0.9, 0.9, 0.9, 0.2, 0.2, 0.2, 0.2]),
     opening=np.array([0.9, 0.9, 0.9, 0.9, 0.9, 0.1, 0.1, 0.1, 0.1]),
-    wanted=np.array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.49, 0.48, 0.47]),
+    relevance=np.array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.49, 0.48, 0.47]),
 )
 SCORES = np.arange(9, 0, -1.0)
 
@@ -44,14 +45,14 @@ def test_a_page_that_mentions_the_topic_stays_where_it_leads() -> None:
 
 
 def test_a_passing_mention_of_a_rare_topic_needs_a_smaller_lead() -> None:
-    wanted = np.array([0.5, 0.7, 0.6, 0.5, 0.45, 0.4, 0.35, 0.3, 0.25])  # candidate 1 leads by less than 2.4
+    relevance = np.array([0.5, 0.7, 0.6, 0.5, 0.45, 0.4, 0.35, 0.3, 0.25])  # candidate 1 leads by less than 2.4
     opening = np.array([0.9, 0.1, *[0.1] * 7])
-    rare = Signals(np.array([0.9, 0.9, *[0.2] * 7]), opening, wanted)
+    rare = Signals(np.array([0.9, 0.9, *[0.2] * 7]), opening, relevance)
     assert cover(SCORES, rare).mentions == (1,)
-    assert set(cover(SCORES, rare, Coverage(many=1)).removed) == {0, 1}
-    common = Signals(np.array([0.9, 0.9, *[0.2] * 4, *[0.9] * 3]), opening, wanted)
+    assert set(cover(SCORES, rare, Coverage(few_matches=1)).removed) == {0, 1}
+    common = Signals(np.array([0.9, 0.9, *[0.2] * 4, *[0.9] * 3]), opening, relevance)
     assert 1 in cover(SCORES, common).removed
-    opens = Signals(rare.evidence, np.array([0.9, 0.6, *[0.1] * 7]), wanted)
+    opens = Signals(rare.evidence, np.array([0.9, 0.6, *[0.1] * 7]), relevance)
     assert 1 in cover(SCORES, opens).removed
 
 
@@ -100,18 +101,18 @@ def test_every_candidate_is_ranked_once_and_the_removed_come_last(drawn: tuple[n
 def test_asking_for_a_larger_lead_removes_no_less(drawn: tuple[np.ndarray, Signals], one: float, other: float) -> None:
     scores, signals = drawn
     small, large = sorted((one, other))
-    fewer = set(cover(scores, signals, Coverage(lead=small)).removed)
-    assert fewer <= set(cover(scores, signals, Coverage(lead=large)).removed)
+    fewer = set(cover(scores, signals, Coverage(margin=small)).removed)
+    assert fewer <= set(cover(scores, signals, Coverage(margin=large)).removed)
 
 
 @given(shortlists(), st.floats(0.01, 100))
 def test_the_scale_of_scores_and_answers_does_not_matter(drawn: tuple[np.ndarray, Signals], scale: float) -> None:
     _, signals = drawn
-    if np.ptp(signals.wanted) * min(scale, 1) < 1e-6:
+    if np.ptp(signals.relevance) * min(scale, 1) < 1e-6:
         return
     matching = signals.evidence >= 0.5
-    scaled = leads(signals.wanted * scale, signals.evidence, matching)
-    assert scaled == pytest.approx(leads(signals.wanted, signals.evidence, matching), abs=1e-4, rel=1e-4)
+    scaled = margins(signals.relevance * scale, signals.evidence, matching)
+    assert scaled == pytest.approx(margins(signals.relevance, signals.evidence, matching), abs=1e-4, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -141,10 +142,10 @@ def test_what_is_asked_for_by_title_stays_unless_it_is_about_the_topic() -> None
 
 def test_what_is_asked_for_by_title_is_lifted_by_the_bonus_alone() -> None:
     named = np.arange(9) == 5
-    raised = lifted(SCORES, named, Coverage(asked_bonus=1.5))
+    raised = lifted(SCORES, named, Coverage(title_bonus=1.5))
     assert raised[5] - SCORES[5] == pytest.approx(1.5 * SCORES.std())
     assert (raised[~named] == SCORES[~named]).all()
-    assert (lifted(SCORES, named, Coverage(asked_bonus=0.0)) == SCORES).all()
+    assert (lifted(SCORES, named, Coverage(title_bonus=0.0)) == SCORES).all()
 
 
 def test_a_loud_topic_does_not_hide_a_faint_one() -> None:

@@ -42,7 +42,7 @@ def test_a_worked_example() -> None:
 
 def test_paper_values() -> None:
     constants = Constants()
-    assert (constants.fire_threshold, constants.evidence_floor, constants.anomaly_width) == (0.76, 0.35, 0.5)
+    assert (constants.evidence_floor, constants.anomaly_width) == (0.35, 0.5)
     assert (constants.penalty_scale, constants.removal_fraction, constants.removal_cap) == (0.97, 0.6, 3)
     assert (constants.minimum_shortlist, constants.shortlist) == (4, 100)
 
@@ -173,7 +173,7 @@ def test_bad_input_is_refused_with_a_sentence(scores: list[float], evidence: lis
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"fire_threshold": 1.5},
+        {"evidence_floor": 1.5},
         {"evidence_floor": -0.1},
         {"anomaly_width": float("nan")},
         {"penalty_scale": -1.0},

@@ -9,16 +9,16 @@ evidence
     several topics has its own strongest match, so that a loud one does not hide a faint one.
 opening
     how well its title and first words match the topic. As well as the best: it is *about* the topic, and goes.
-wanted
-    how well it matches the rest of the query. A candidate that only mentions the topic stays where it leads what is
-    clear of the topic by far, since nothing could replace it; otherwise it goes, since something can.
-asked
+relevance
+    the residual relevance: how well it matches the query less its topics. A candidate that only mentions the topic
+    stays where its margin over what is clear of the topic is large, since nothing could replace it.
+title_match
     whether the query names its title outside of the topic. What is asked for by name and not about the topic stays,
     and is lifted in the ranking.
 
 How far is far depends on the topic. Many candidates match "Tesla" in a corpus about cars, and each may cover it. Where
 few match, the topic is a name with a page of its own, and a page that opens on something else only names it: it needs
-a smaller lead.
+a smaller margin.
 
 Like :mod:`excise.rules.paper` this is numpy alone: nothing here knows about text, encoders or indexes.
 """
@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
-from excise.rules.paper import Decision, by_evidence, checked, ordered
+from excise.rules.decision import Decision, Floats, by_evidence, checked, ordered
+from excise.rules.signals import Signals
 
-Floats = NDArray[np.float64]
 _COMPARED = 20  # the best candidates, whose spread is the unit of the lead and of the bonus
 _CLEAR = 3  # the lead is taken over the third best of the clear candidates: one lucky neighbour does not decide
 
@@ -52,14 +52,14 @@ class Coverage:
         share of the best opening from which a matching candidate is about the topic.
     opening_floor
         the best opening counts as at least this, so that a shortlist with no page about the topic has none.
-    lead
+    margin
         standard deviations by which a candidate must lead those that do not match the topic, on the rest of the query,
         to stay though it mentions the topic.
-    passing_fraction
+    mention_opening
         below this share of the best opening, a candidate opens on something else and names the topic in passing.
-    many
+    few_matches
         where fewer candidates match the topic, those that name it in passing need only that share of the lead.
-    asked_bonus
+    title_bonus
         standard deviations of the best candidates' scores by which one that is asked for by its title is lifted, where
         ranking is by the query less its topics.
     guard
@@ -81,18 +81,18 @@ class Coverage:
     match_fraction: float = 0.7
     opening_fraction: float = 0.95
     opening_floor: float = 0.5
-    lead: float = 2.2
-    passing_fraction: float = 0.5
-    many: int = 5
-    asked_bonus: float = 2.0
+    margin: float = 2.2
+    mention_opening: float = 0.5
+    few_matches: int = 5
+    title_bonus: float = 2.0
     guard: bool = True
     minimum_shortlist: int = 4
     shortlist: int = 100
 
     def __post_init__(self) -> None:
-        whole = ("many", "minimum_shortlist", "shortlist")
+        whole = ("few_matches", "minimum_shortlist", "shortlist")
         for name in (item.name for item in fields(self) if item.name not in (*whole, "guard")):
-            value, high = getattr(self, name), float("inf") if name in ("lead", "asked_bonus") else 1.0
+            value, high = getattr(self, name), float("inf") if name in ("margin", "title_bonus") else 1.0
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
                 raise InvalidInput(f"{name} must be a number from 0 to {high:g}, got {value!r}.")
         for name in whole:
@@ -114,29 +114,6 @@ class Coverage:
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
 
-@dataclass(frozen=True, eq=False)
-class Signals:
-    """What is known of each candidate: see the module's description.
-
-    ``evidence`` and ``opening`` have a row for each topic; with one topic the row alone will do.
-    """
-
-    evidence: Floats
-    opening: Floats
-    wanted: Floats
-    asked: NDArray[np.bool_] | None = None
-
-    @property
-    def strongest(self) -> Floats:
-        """Each candidate's evidence for the topic that it matches best."""
-        return np.asarray(np.atleast_2d(self.evidence).max(axis=0), dtype=np.float64)
-
-    def openings(self, cuts: Floats) -> Floats:
-        """How each candidate's opening matches the topic that it covers best, measured by the topics' cuts."""
-        nearest = (np.atleast_2d(self.evidence) / np.maximum(cuts, 1e-9)[:, None]).argmax(axis=0)
-        return np.asarray(np.atleast_2d(self.opening)[nearest, np.arange(len(nearest))], dtype=np.float64)
-
-
 def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -> Decision:
     """Rank a shortlist by its scores, less every candidate that covers the excluded topic.
 
@@ -148,7 +125,7 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     >>> signals = Signals(
     ...     evidence=np.array([0.95, 0.90, 0.85, 0.85, 0.30, 0.25, 0.20]),
     ...     opening=np.array([0.95, 0.88, 0.20, 0.20, 0.20, 0.15, 0.20]),
-    ...     wanted=np.array([0.50, 0.45, 0.90, 0.45, 0.46, 0.45, 0.44]),
+    ...     relevance=np.array([0.50, 0.45, 0.90, 0.45, 0.46, 0.45, 0.44]),
     ... )
     >>> decision = cover(np.array([9.0, 8.9, 8.8, 8.0, 7.9, 7.8, 7.7]), signals)
     >>> decision.kept.tolist(), decision.removed, decision.mentions
@@ -167,13 +144,14 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     matching, opening = constants.matches(signals.evidence), signals.openings(cuts)
     best_opening = max(float(opening.max()), constants.opening_floor)
     about = opening >= constants.opening_fraction * best_opening
-    passing = opening < constants.passing_fraction * best_opening
-    eased = constants.lead * min(1.0, float(matching.sum()) / constants.many)
-    answers = leads(signals.wanted, match, matching) > np.where(passing, eased, constants.lead)
-    if signals.asked is not None:
-        answers |= signals.asked
+    passing = opening < constants.mention_opening * best_opening
+    eased = constants.margin * min(1.0, float(matching.sum()) / constants.few_matches)
+    margin = margins(signals.relevance, match, matching)
+    answers = margin > np.where(passing, eased, constants.margin)
+    if signals.title_match is not None:
+        answers |= signals.title_match
     covers = matching & (about | ~answers)
-    best = int(np.argmax(signals.wanted))
+    best = int(np.argmax(signals.relevance))
     guarded = constants.guard and best != strongest and bool(answers[best] and covers[best])
     if guarded:
         covers[best] = False
@@ -187,36 +165,38 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
         protected=best if guarded else None,
         branch="coverage",
         mentions=tuple(int(i) for i in np.flatnonzero(matching & ~covers) if not (guarded and i == best)),
+        margins=margin,
+        openings=opening,
     )
 
 
-def leads(wanted: Floats, match: Floats, matching: NDArray[np.bool_]) -> Floats:
+def margins(relevance: Floats, match: Floats, matching: NDArray[np.bool_]) -> Floats:
     """By how many standard deviations each candidate leads those that match no topic, on the rest of the query.
 
     Examples
     --------
     >>> match = np.array([0.9, 0.1, 0.1, 0.1])
-    >>> leads(np.array([0.9, 0.5, 0.5, 0.5]), match, match > 0.5).round(2).tolist()
+    >>> margins(np.array([0.9, 0.5, 0.5, 0.5]), match, match > 0.5).round(2).tolist()
     [2.31, 0.0, 0.0, 0.0]
     """
     clear = ~matching
     if clear.sum() < _CLEAR:
         clear = match <= np.sort(match)[min(_CLEAR, len(match)) - 1]
-    others, spread = np.sort(wanted[clear])[::-1], _spread(wanted)
+    others, spread = np.sort(relevance[clear])[::-1], _spread(relevance)
     if spread < 1e-9:
-        return np.zeros_like(wanted)
-    return np.asarray((wanted - others[min(_CLEAR, len(others)) - 1]) / spread, dtype=np.float64)
+        return np.zeros_like(relevance)
+    return np.asarray((relevance - others[min(_CLEAR, len(others)) - 1]) / spread, dtype=np.float64)
 
 
-def lifted(scores: Floats, asked: NDArray[np.bool_], constants: Coverage) -> Floats:
+def lifted(scores: Floats, title_match: NDArray[np.bool_], constants: Coverage) -> Floats:
     """The scores, those of candidates that are asked for by their titles raised by the bonus.
 
     Examples
     --------
-    >>> lifted(np.array([9.0, 8.0, 7.0]), np.array([False, False, True]), Coverage(asked_bonus=2.0)).round(2).tolist()
+    >>> lifted(np.array([9.0, 8.0, 7.0]), np.array([False, False, True]), Coverage(title_bonus=2.0)).round(2).tolist()
     [9.0, 8.0, 8.63]
     """
-    return scores + constants.asked_bonus * _spread(scores) * asked
+    return scores + constants.title_bonus * _spread(scores) * title_match
 
 
 def _spread(values: Floats) -> float:

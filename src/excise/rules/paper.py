@@ -6,26 +6,26 @@ out. Nothing here knows about text, encoders or indexes, and importing this modu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from excise.errors import InvalidInput
+from excise.rules.decision import Decision, by_evidence, checked, ordered
 
-Branch = Literal["floor", "relative", "absolute", "coverage", "few"]
 Drop = Literal["adaptive", "fixed"]
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Every constant of the operator, at the paper's values (its Table "inert" and Appendix D).
+    """Every constant of the rule, at the paper's values (its Table "inert" and Appendix D).
+
+    Its theta, at which the detector fires, is the detector's own: see :class:`excise.settings.Settings`.
 
     Parameters
     ----------
-    fire_threshold
-        theta: the detector fires above it.
     evidence_floor
         tau: when no candidate's evidence reaches it, nothing is demoted. Also the cut of the absolute rule.
     anomaly_width
@@ -58,7 +58,6 @@ class Constants:
     excise.errors.InvalidInput: removal_cap must be a whole number of at least 0, got -1.
     """
 
-    fire_threshold: float = 0.76
     evidence_floor: float = 0.35
     anomaly_width: float = 0.5
     penalty_scale: float = 0.97
@@ -75,7 +74,6 @@ class Constants:
 
     def __post_init__(self) -> None:
         for name, low, high in (
-            ("fire_threshold", 0.0, 1.0),
             ("evidence_floor", 0.0, 1.0),
             ("anomaly_width", 0.0, float("inf")),
             ("penalty_scale", 0.0, float("inf")),
@@ -104,47 +102,6 @@ class Constants:
     def as_dict(self) -> dict[str, float | int | bool | str]:
         """The constants by name, for reports and configuration files."""
         return {item.name: getattr(self, item.name) for item in fields(self)}
-
-
-@dataclass(frozen=True, eq=False)
-class Decision:
-    """What the rule decided about a shortlist. Candidates are named by their position in the input.
-
-    Attributes
-    ----------
-    ranking
-        every candidate, best first, the removed ones last.
-    scores
-        the scores after the soft penalty.
-    penalties
-        what the soft penalty took from each candidate.
-    cut
-        c: the evidence at which the penalty starts; None where the floor stopped the rule.
-    removed
-        the hard-demoted candidates, strongest evidence first.
-    protected
-        the guard's candidate: the best-ranked one that is not the strongest match to the topic. None where nothing
-        could be removed.
-    branch
-        "floor" (no evidence: nothing demoted), "relative" (the shortlist's own spread), "absolute" (too few
-        candidates, or the relative cut is off); "coverage" and "few" are those of :mod:`excise.rules.coverage`.
-    mentions
-        candidates that match the topic and stay, since they answer the rest of the query (coverage only).
-    """
-
-    ranking: NDArray[np.intp]
-    scores: NDArray[np.float64]
-    penalties: NDArray[np.float64]
-    cut: float | None
-    removed: tuple[int, ...] = field(default=())
-    protected: int | None = None
-    branch: Branch = "relative"
-    mentions: tuple[int, ...] = field(default=())
-
-    @property
-    def kept(self) -> NDArray[np.intp]:
-        """The ranking without the removed candidates."""
-        return self.ranking[: len(self.ranking) - len(self.removed)]
 
 
 def demote(scores: ArrayLike, evidence: ArrayLike, constants: Constants | None = None) -> Decision:
@@ -204,33 +161,6 @@ def demote(scores: ArrayLike, evidence: ArrayLike, constants: Constants | None =
     )
 
 
-def checked(scores: ArrayLike, evidence: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Scores and evidence as arrays: finite, one value per candidate, at least one candidate."""
-    arrays = []
-    for name, values in (("scores", scores), ("evidence", evidence)):
-        try:
-            array = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f"{name} must be a list of numbers: {error}.") from None
-        if array.ndim != 1:
-            raise InvalidInput(f"{name} must be one-dimensional, got shape {array.shape}.")
-        if array.size == 0:
-            raise InvalidInput(f"{name} is empty: the rule needs at least one candidate.")
-        if not np.isfinite(array).all():
-            position = int(np.flatnonzero(~np.isfinite(array))[0])
-            raise InvalidInput(f"{name} must be finite, got {array[position]} for candidate {position}.")
-        arrays.append(array)
-    score, match = arrays
-    if score.shape != match.shape:
-        raise InvalidInput(f"scores and evidence must have one value per candidate, got {score.size} and {match.size}.")
-    return score, match
-
-
-def by_evidence(match: NDArray[np.float64], score: NDArray[np.float64]) -> list[int]:
-    """Candidates, strongest evidence first; equal evidence: the better ranked first."""
-    return [int(i) for i in np.lexsort((np.arange(len(match)), -score, -match))]
-
-
 def _relative_cut(match: NDArray[np.float64], width: float) -> float:
     # Summed in sorted order, so that the cut does not depend on the order of the candidates.
     ordered = np.sort(match)
@@ -247,10 +177,3 @@ def _eligible(match: NDArray[np.float64], score: NDArray[np.float64], constants:
 
 def _guarded(penalised: NDArray[np.float64], strongest: int) -> int:
     return next(int(i) for i in ordered(penalised) if i != strongest)
-
-
-def ordered(score: NDArray[np.float64], removed: tuple[int, ...] = ()) -> NDArray[np.intp]:
-    """Best score first, the removed last; equal scores keep the order of the input."""
-    last = np.zeros(len(score), dtype=bool)
-    last[list(removed)] = True
-    return np.lexsort((np.arange(len(score)), -score, last))

@@ -1,7 +1,7 @@
-"""The operator: find the shortlist, weigh each candidate against the excluded topics, demote, explain.
+"""The operator: index documents, search them, rerank anybody's candidates; what is excluded is ruled out and listed.
 
-This is the one place where encoder, engine and rule meet. Whatever it removes is listed with its evidence, and a
-search that excludes nothing returns the engine's ranking untouched.
+Whatever it removes is listed with its evidence, and a search that excludes nothing returns the engine's ranking
+untouched. The steps themselves are in :mod:`excise.search.pipeline`.
 """
 
 from __future__ import annotations
@@ -14,50 +14,65 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from excise.documents import Corpus, Document, read_documents
-from excise.encoders.adapter import Adapter, load_adapter
+from excise.encoders.adapter import Adapter
 from excise.encoders.backbone import DEFAULT, Backbone, load_backbone
 from excise.encoders.cache import DEFAULT_BYTES, EmbeddingCache
-from excise.engines.base import Engine
-from excise.engines.local.engine import SEGMENT_DOCUMENTS, IndexInfo, LocalEngine
-from excise.errors import BadCorpus, BadIndex
+from excise.engines.base import Engine, expect
+from excise.engines.local.engine import LocalEngine
+from excise.errors import BadCorpus, BadIndex, InvalidInput
 from excise.results import Detection, Explanation, Hit, IndexReport, Removed, SearchResult
-from excise.rules.paper import Constants
-from excise.search.inputs import check_k, named_topics, read_candidates
-from excise.search.judging import Judge, wanted_part, with_second_look
-from excise.search.shortlist import Judgement, Shortlist, maxsim_of
-from excise.settings import Scoring, Settings, resolve
-from excise.vectors.maxsim import Pooling
+from excise.rules.decision import Floats
+from excise.search.inputs import check_k, read_candidates
+from excise.search.models import SHIPPED, SearchModels
+from excise.search.pipeline import Pipeline, shortlisted
+from excise.search.stages import Judgement
+from excise.settings import Settings, resolve
 
 if TYPE_CHECKING:
     from excise.topics.detector import Detector
 
-Progress = Callable[[int, int], None]
-SHIPPED = "shipped"
+IndexProgress = Callable[[int, int], None]
+"""Called with the documents done, and the documents in all."""
+
+COMMIT_DOCUMENTS = 1_024  # documents that are encoded and committed at a time
+COMMIT_WORDS = 200_000  # or so many words, which ever comes first: what is held in memory stays the same
+TIDY_EVERY = 16  # commits between two merges: the engine never has many small parts
+BATCH = 32  # queries that are encoded and searched together
+MAX_QUERIES = 10_000
 
 
 class Excise:
-    """Exclusion-aware search over a frozen index. Make one with :func:`load`."""
+    """Exclusion-aware search over a frozen index, for any number of threads. Make one with :func:`load`."""
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        engine: Engine | None = None,
-        settings: Settings | None = None,
-        detector: Detector | str | Path | None = None,
-        adapter: Adapter | None = None,
-        cache: EmbeddingCache | None = None,
-    ) -> None:
-        self.backbone = backbone
+    def __init__(self, models: SearchModels, engine: Engine | None = None, settings: Settings | None = None) -> None:
         self.engine = engine
-        self.settings = settings or Settings()
-        self.cache = EmbeddingCache() if cache is None else cache  # an empty one is false
-        self.adapter = adapter or (load_adapter(backbone) if self.settings.uses_adapter else None)
-        self.judge = Judge(backbone, self.settings, self.adapter, self.cache)
-        self._detector = detector
+        self.pipeline = Pipeline(models, settings)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def backbone(self) -> Backbone:
+        return self.pipeline.backbone
+
+    @property
+    def settings(self) -> Settings:
+        return self.pipeline.settings
+
+    @property
+    def detector(self) -> Detector | None:
+        """What reads exclusions from queries."""
+        return self.pipeline.models.detector
+
+    @property
+    def adapter(self) -> Adapter | None:
+        """The exclusion adapter, where the settings use one and the backbone has one."""
+        return self.pipeline.adapter
+
+    @property
+    def cache(self) -> EmbeddingCache:
+        """Re-embedded documents."""
+        return self.pipeline.models.cache
 
     def index(
         self,
@@ -65,7 +80,7 @@ class Excise:
         path: str | Path | None = None,
         *,
         skip_bad: bool = False,
-        progress: Progress | None = None,
+        progress: IndexProgress | None = None,
     ) -> IndexReport:
         """Index documents, and search them from then on.
 
@@ -78,8 +93,8 @@ class Excise:
             a path (JSON lines, CSV, TSV, a BEIR folder, a folder of texts), several paths, or an iterable of
             :class:`Document` or of mappings with ``id`` and ``text``.
         path
-            the index folder; made where it does not exist. Without it, the documents go into the index that is
-            open, or into a temporary one that ends with this object.
+            the folder of a local index; made where it does not exist. Without it, the documents go into the engine that
+            is open, or into a temporary local one that ends with this object.
         skip_bad
             pass over lines that cannot be used, and count them.
         progress
@@ -91,38 +106,44 @@ class Excise:
         if total == 0:
             raise BadCorpus("the corpus holds no documents.")
         engine = self._engine_for(path)
-        try:
-            added = self._add_new(engine, corpus, total, progress)
-        except BaseException:
-            engine.remove_if_empty()
-            raise
+        added = self._add_new(engine, corpus, total, progress)
         engine.tidy()
-        return IndexReport(added=added, unchanged=total - added, skipped=skipped, documents=len(engine))
+        return IndexReport(added=added, unchanged=total - added, skipped=skipped, documents=len(engine.reader()))
 
-    def _add_new(self, engine: LocalEngine, corpus: Iterable[Document], total: int, progress: Progress | None) -> int:
-        """Add what the engine does not hold yet, a segment at a time; returns how many documents that were."""
-        added = 0
-        batch: list[Document] = []
-        for done, document in enumerate(corpus, 1):
-            if document not in engine:
-                batch.append(document)
-            if batch and (len(batch) == SEGMENT_DOCUMENTS or done == total):
-                self._add(engine, batch, done - len(batch), total, progress)
-                added += len(batch)
-                batch = []
-            if progress is not None and not batch:
+    def _engine_for(self, path: str | Path | None) -> Engine:
+        if path is None and self.engine is not None:
+            return self.engine
+        if path is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="excise-")
+            path = self._temporary.name
+        engine = LocalEngine.create(path, self.backbone.info)
+        self.engine = engine
+        return engine
+
+    def _add_new(self, engine: Engine, corpus: Iterable[Document], total: int, progress: IndexProgress | None) -> int:
+        """Add what the engine does not hold yet, a commit at a time; returns how many documents that were."""
+        added = commits = done = 0
+        for batch in _batches(corpus):
+            held = engine.reader().holds(batch)
+            new = [document for document, there in zip(batch, held, strict=True) if not there]
+            if new:
+                self._add(engine, new, done, total, progress)
+                added, commits = added + len(new), commits + 1
+                if commits % TIDY_EVERY == 0:
+                    engine.tidy()
+            done += len(batch)
+            if progress is not None:
                 progress(done, total)
         return added
 
-    @property
-    def detector(self) -> Detector | None:
-        """What reads exclusions from queries; loaded when it is first needed."""
-        from excise.topics.detector import Detector, load_detector
+    def _add(
+        self, engine: Engine, batch: list[Document], before: int, total: int, progress: IndexProgress | None
+    ) -> None:
+        def share_done(share: float) -> None:
+            if progress is not None:
+                progress(before + int(share * len(batch)), total)
 
-        if self._detector is not None and not isinstance(self._detector, Detector):
-            shipped = self._detector == SHIPPED
-            self._detector = load_detector() if shipped else Detector.from_pretrained(self._detector)
-        return self._detector
+        engine.add(batch, self.backbone.encode_documents([document.full_text for document in batch], share_done))
 
     def search(self, query: str, k: int = 10, exclude: Sequence[str] | str | None = None) -> SearchResult:
         """The k best documents for a query, less what covers the excluded topics.
@@ -137,30 +158,44 @@ class Excise:
             topics to rule out. None (the default) lets the detector read them from the query; an empty list rules
             nothing out. Where nothing is ruled out, the engine's ranking comes back exactly as it is.
         """
+        return self.search_many([query], k, exclude)[0]
+
+    def search_many(
+        self, queries: Sequence[str], k: int = 10, exclude: Sequence[str] | str | None = None
+    ) -> list[SearchResult]:
+        """:meth:`search` for several queries at once, all of them over the same state of the index.
+
+        Queries are encoded and searched in batches, which is faster than one by one; the timings of a result are those
+        of its batch.
+        """
         if self.engine is None:
             raise BadIndex("there is no index to search: call index(...), or load one with excise.load(folder).")
         check_k(k)
-        clock = _Clock()
-        asked = self._read(query, exclude)
-        clock.lap("detect")
-        encoded = self.backbone.encode_query(query)
-        clock.lap("encode")
-        depth = max(k, self.settings.shortlist) if asked.topics else k
-        found = self.engine.search(encoded.vectors, depth)
-        clock.lap("search")
-        documents = self.engine.fetch([candidate.id for candidate in found])
-        scores = np.array([candidate.score for candidate in found], dtype=np.float64)
-        if not asked.topics or not documents:
-            clock.lap("fetch")
-            return _untouched(asked, documents, scores, k, clock)
-        shortlist = Shortlist(documents, self.engine.vectors([document.id for document in documents]), scores)
-        if self.settings.second_look:
-            wanted = wanted_part(query, encoded, asked.topics)
-            shortlist = with_second_look(shortlist, self.engine, encoded, wanted, depth)
-        clock.lap("fetch")
-        judgement = self.judge(query, encoded, asked.topics, shortlist, index_id=self.engine.fingerprint)
-        clock.lap("judge")
-        return self._result(asked, shortlist.documents, judgement, k, clock)
+        if isinstance(queries, str) or not isinstance(queries, Sequence):
+            raise InvalidInput(f"queries must be a list of texts, got {type(queries).__name__}.")
+        if len(queries) > MAX_QUERIES:
+            raise InvalidInput(f"{len(queries):,} queries were given; at most {MAX_QUERIES:,} are taken.")
+        reader = self.engine.reader()
+        results: list[SearchResult] = []
+        for start in range(0, len(queries), BATCH):
+            clock = _Clock()
+            detections = self.pipeline.detect(queries[start : start + BATCH], exclude)
+            clock.lap("detect")
+            searches = self.pipeline.encode(detections)
+            clock.lap("encode")
+            found = self.pipeline.find(reader, searches, k)
+            clock.lap("search")
+            judged = [
+                self.pipeline.judge(search, shortlisted(one)) if search.topics and len(one) else None
+                for search, one in zip(searches, found, strict=True)
+            ]
+            clock.lap("judge")
+            for detection, one, judgement in zip(detections, found, judged, strict=True):
+                if judgement is None:
+                    results.append(_untouched(detection, one.documents, one.scores, k, clock))
+                else:
+                    results.append(self._result(detection, judgement, k, clock))
+        return results
 
     def rerank(
         self, query: str, candidates: Iterable[Any], exclude: Sequence[str] | str | None = None, k: int | None = None
@@ -183,51 +218,37 @@ class Excise:
             check_k(k)
         documents, scores = read_candidates(candidates)
         clock = _Clock()
-        asked = self._read(query, exclude)
+        detection = self.pipeline.detect([query], exclude)[0]
         clock.lap("detect")
         depth = k or len(documents)
-        if not asked.topics or not documents:
+        if not detection.topics or not documents:
             unscored = np.zeros(len(documents))
-            return _untouched(asked, documents, unscored if scores is None else scores, depth, clock)
-        vectors = self.backbone.encode_documents([document.full_text for document in documents])
-        encoded = self.backbone.encode_query(query)
-        relevance = maxsim_of(encoded.vectors, vectors)
+            return _untouched(detection, documents, unscored if scores is None else scores, depth, clock)
+        search = self.pipeline.encode([detection])[0]
+        shortlist = self.pipeline.given(search, documents, scores)
         clock.lap("encode")
-        shortlist = Shortlist(documents, vectors, relevance)
-        if scores is not None:
-            unit = scores.std() / relevance.std() if scores.std() > 0 and relevance.std() > 0 else 1.0
-            shortlist = Shortlist(documents, vectors, scores, float(unit))
-        judgement = self.judge(query, encoded, asked.topics, shortlist, keep_scores=scores is not None)
+        judgement = self.pipeline.judge(search, shortlist)
         clock.lap("judge")
-        return self._result(asked, documents, judgement, depth, clock)
+        return self._result(detection, judgement, depth, clock)
 
-    def _read(self, query: str, exclude: Sequence[str] | str | None) -> Detection:
-        """What the query rules out: named by the user, or read by the detector."""
-        if exclude is None and self.detector is not None:
-            return self.detector.detect([query])[0]
-        topics = named_topics(query, exclude or ())
-        return Detection(query, bool(topics), float(bool(topics)), topics)
-
-    def _result(
-        self, asked: Detection, documents: Sequence[Document], judgement: Judgement, k: int, clock: _Clock
-    ) -> SearchResult:
+    def _result(self, detection: Detection, judgement: Judgement, k: int, clock: _Clock) -> SearchResult:
         decision, judged = judgement.decision, judgement.candidates
+        documents = judgement.shortlist.documents
         hits = [
             Hit(rank, one.id, one.title, documents[i].text, one.score, i + 1, one.evidence, one.status)
             for rank, (i, one) in enumerate(((int(i), judged[i]) for i in decision.kept[:k]), 1)
         ]
         removed = [judged[i] for i in decision.removed]
+        floor, cache = self.settings.evidence_floor, self._cache_figures()
         return SearchResult(
-            query=asked.query,
+            query=detection.query,
             fired=True,
-            score=asked.score,
-            topics=asked.topics,
+            score=detection.score,
+            topics=detection.topics,
             hits=tuple(hits),
             removed=tuple(Removed(one.id, one.title, one.evidence, one.frozen_rank, one.score) for one in removed),
             timing_ms=clock.laps(),
-            explanation=Explanation(
-                decision.branch, decision.cut, self.settings.evidence_floor, judged, self._cache_figures()
-            ),
+            explanation=Explanation(decision.branch, decision.cut, floor, judged, cache),
         )
 
     def _cache_figures(self) -> dict[str, float] | None:
@@ -236,40 +257,15 @@ class Excise:
         stats = self.cache.stats
         return {**asdict(stats), "hit_rate": stats.hit_rate}
 
-    def _engine_for(self, path: str | Path | None) -> LocalEngine:
-        if path is None and isinstance(self.engine, LocalEngine):
-            return self.engine
-        if path is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="excise-")
-            path = self._temporary.name
-        engine = LocalEngine.create(path, IndexInfo.of(self.backbone))
-        self.engine = engine
-        return engine
-
-    def _add(
-        self, engine: LocalEngine, batch: list[Document], before: int, total: int, progress: Progress | None
-    ) -> None:
-        def progress(share: float) -> None:
-            if progress is not None:
-                progress(before + int(share * len(batch)), total)
-
-        engine.add(batch, self.backbone.encode_documents([document.full_text for document in batch], progress))
-
 
 def load(
     index: str | Path | None = None,
     *,
+    engine: Engine | None = None,
     backbone: str | Backbone | None = None,
-    preset: str | None = None,
-    constants: Constants | None = None,
-    pooling: Pooling | None = None,
-    scoring: Scoring | None = None,
-    reembed: bool | None = None,
-    second_look: bool | None = None,
-    reembed_first: int | None = None,
-    two_readings: bool | None = None,
+    settings: Settings | str | None = None,
     detector: Detector | str | Path | None = SHIPPED,
-    adapter: Adapter | str | Path = SHIPPED,
+    adapter: Adapter | str | Path | None = SHIPPED,
     cache_bytes: int = DEFAULT_BYTES,
 ) -> Excise:
     """Load the operator, with an index or without one.
@@ -277,22 +273,21 @@ def load(
     Parameters
     ----------
     index
-        an index folder made by :meth:`Excise.index` or ``excise index``.
+        the folder of a local index, made by :meth:`Excise.index` or ``excise index``.
+    engine
+        an engine that is open already, in place of a folder.
     backbone
         preset name, hub id, or folder of an encoder. By default the one that the index was built with, or the embedded
         ``minilm``.
-    preset
-        "default" removes all that covers the topic; "paper" is the paper's operator, with its adapter; "frozen-paper"
-        is the paper's rule on the index's own vectors.
-    constants
-        the constants of the paper's rule; naming them chooses "frozen-paper" where no preset is named.
-    pooling, scoring, reembed, reembed_first, two_readings, second_look
-        what to change about the preset: see :class:`excise.settings.Settings`.
+    settings
+        what to change about the operator (:class:`Settings`), or a preset's name: "default" removes all that covers the
+        topic; "paper" is the paper's operator, with its adapter; "frozen-paper" is the paper's rule on the index's own
+        vectors.
     detector
         what reads exclusions from queries: "shipped", a folder, a :class:`Detector`, or None to rule out only what is
         named with ``exclude``.
     adapter
-        what re-embeds: "shipped", a folder, or an :class:`Adapter`.
+        what re-embeds: "shipped", a folder, an :class:`Adapter`, or None.
     cache_bytes
         the most memory that re-embedded documents may take.
 
@@ -310,24 +305,29 @@ def load(
     >>> [topic.text for topic in excise.search("electric cars, but not Tesla").topics]
     ['Tesla']
     """
-    engine = None if index is None else LocalEngine.open(index)
+    if index is not None and engine is not None:
+        raise InvalidInput("name an index folder or hand over an engine, not both.")
+    opened = LocalEngine.open(index) if index is not None else engine
     if not isinstance(backbone, Backbone):
-        backbone = load_backbone(backbone or (engine.info.backbone if engine else DEFAULT))
-    if engine is not None:
-        engine.expect(IndexInfo.of(backbone))
-    settings = resolve(
-        preset,
-        constants,
-        pooling,
-        scoring,
-        reembed,
-        second_look,
-        reembed_first=reembed_first,
-        two_readings=two_readings,
-    )
-    own = Adapter.from_pretrained(adapter, backbone) if isinstance(adapter, str | Path) and adapter != SHIPPED else None
-    own = adapter if isinstance(adapter, Adapter) else own
-    return Excise(backbone, engine, settings, detector, own, EmbeddingCache(cache_bytes))
+        backbone = load_backbone(backbone or (opened.reader().encoder.backbone if opened is not None else DEFAULT))
+    if opened is not None:
+        expect(opened, backbone.info)
+    models = SearchModels(backbone, detector, adapter, EmbeddingCache(cache_bytes))
+    return Excise(models, opened, resolve(settings))
+
+
+def _batches(documents: Iterable[Document]) -> Iterable[list[Document]]:
+    """Documents in the portions that are committed at a time."""
+    batch: list[Document] = []
+    words = 0
+    for document in documents:
+        batch.append(document)
+        words += len(document.text) // 6  # about a word: cutting the text to count them would cost as much again
+        if len(batch) == COMMIT_DOCUMENTS or words >= COMMIT_WORDS:
+            yield batch
+            batch, words = [], 0
+    if batch:
+        yield batch
 
 
 class _Clock:
@@ -347,10 +347,12 @@ class _Clock:
 
 
 def _untouched(
-    asked: Detection, documents: Sequence[Document], scores: NDArray[np.float64], k: int, clock: _Clock
+    detection: Detection, documents: Sequence[Document], scores: Floats, k: int, clock: _Clock
 ) -> SearchResult:
     hits = [
         Hit(i, document.id, document.title, document.text, float(score), i, None, "kept")
         for i, (document, score) in enumerate(zip(documents[:k], scores, strict=False), 1)
     ]
-    return SearchResult(asked.query, asked.fired, asked.score, asked.topics, tuple(hits), (), clock.laps())
+    return SearchResult(
+        detection.query, detection.fired, detection.score, detection.topics, tuple(hits), (), clock.laps()
+    )

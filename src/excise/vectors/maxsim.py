@@ -120,20 +120,37 @@ def evidence(
     >>> evidence(topics, documents).tolist(), evidence(topics, documents, "per-topic").tolist()
     ([0.5], [1.0])
     """
+    if not topics:
+        raise InvalidInput("there is no topic to look for.")
+    return pooled(
+        best_matches(np.concatenate(topics), documents, backend), [len(topic) for topic in topics], pooling, m
+    )
+
+
+def pooled(
+    matches: NDArray[np.float32], lengths: Sequence[int], pooling: Pooling = "mean", m: int = 2
+) -> NDArray[np.float32]:
+    """Evidence from the topic tokens' best matches (a row for each document), as :func:`evidence` describes it.
+
+    Examples
+    --------
+    >>> pooled(np.array([[1.0, 0.0, 0.5]], dtype=np.float32), lengths=[2, 1]).tolist()
+    [0.5]
+    >>> pooled(np.array([[1.0, 0.0, 0.9]], dtype=np.float32), lengths=[2, 1], pooling="per-topic").tolist()
+    [0.8999999761581421]
+    """
     if pooling not in POOLINGS:
         raise InvalidInput(f"unknown pooling {pooling!r}; choose one of {', '.join(POOLINGS)}.")
     if m < 1:
         raise InvalidInput(f"m must be at least 1, got {m}.")
-    if not topics:
-        raise InvalidInput("there is no topic to look for.")
-    matches = best_matches(np.concatenate(topics), documents, backend).astype(np.float64)
+    wide = matches.astype(np.float64)
     if pooling == "mean":
-        pooled = matches.mean(axis=1)
+        found = wide.mean(axis=1)
     elif pooling == "max":
-        pooled = matches.max(axis=1)
+        found = wide.max(axis=1)
     elif pooling == "top-m":
-        pooled = -np.sort(-matches, axis=1)[:, :m].mean(axis=1)
+        found = -np.sort(-wide, axis=1)[:, :m].mean(axis=1)
     else:
-        ends = np.cumsum([len(topic) for topic in topics])[:-1]
-        pooled = np.max([part.mean(axis=1) for part in np.split(matches, ends, axis=1)], axis=0)
-    return np.asarray(pooled, dtype=np.float32)
+        parts = np.split(wide, np.cumsum(lengths)[:-1], axis=1)
+        found = np.max([part.mean(axis=1) for part in parts], axis=0)
+    return np.asarray(found, dtype=np.float32)

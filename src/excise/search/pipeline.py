@@ -1,0 +1,212 @@
+"""The way of a query: detect, encode, find candidates, weigh them, decide, explain.
+
+One frozen record passes between each two steps (:mod:`excise.search.stages`). Searching, reranking, evaluation,
+calibration and the benchmark's gates all go through these steps, so that what is measured is what ships.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from excise.documents import Document
+from excise.encoders.backbone import Backbone
+from excise.engines.base import Found, Reader
+from excise.errors import InvalidInput
+from excise.results import Detection, Judged, Status
+from excise.rules.coverage import cover, lifted
+from excise.rules.decision import Decision, Floats
+from excise.rules.paper import demote
+from excise.rules.titles import title_matches
+from excise.search.inputs import checked_query, named_topics
+from excise.search.models import SearchModels
+from excise.search.stages import Judgement, SearchVectors, Shortlist, Weighed
+from excise.search.weighing import maxsim_of, signals_of
+from excise.settings import Settings
+from excise.vectors.encoded import EncodedQuery
+
+if TYPE_CHECKING:
+    from excise.encoders.adapter import Adapter
+
+
+class Pipeline:
+    """The steps of a search with given settings. Any number of threads may share one."""
+
+    def __init__(self, models: SearchModels, settings: Settings | None = None) -> None:
+        self.models = models
+        self.settings = settings or Settings()
+        if self.settings.reembed and self.adapter is None:
+            name = models.backbone.name
+            raise InvalidInput(f"re-embedding needs an adapter, and there is none for the backbone {name!r}.")
+
+    @property
+    def backbone(self) -> Backbone:
+        return self.models.backbone
+
+    @property
+    def adapter(self) -> Adapter | None:
+        """The exclusion adapter; None where the settings have no use for it or the backbone has none."""
+        return self.models.adapter if self.settings.uses_adapter else None
+
+    def detect(self, queries: Sequence[str], exclude: Sequence[str] | str | None = None) -> list[Detection]:
+        """What each query rules out: named by the caller, or read by the detector where ``exclude`` is None."""
+        asked = [checked_query(query) for query in queries]
+        detector = self.models.detector if exclude is None else None
+        if detector is not None:
+            return detector.detect(asked, self.settings.fire_threshold)
+        return [named(query, exclude or ()) for query in asked]
+
+    def encode(self, detections: Sequence[Detection]) -> list[SearchVectors]:
+        """Queries and their topics as vectors, each topic encoded by itself."""
+        queries = self.backbone.encode_queries([detection.query for detection in detections])
+        return self.with_topics(detections, queries)
+
+    def with_topics(self, detections: Sequence[Detection], queries: Sequence[EncodedQuery]) -> list[SearchVectors]:
+        """The vectors of searches whose queries are encoded already."""
+        texts = list(dict.fromkeys(topic.text for detection in detections for topic in detection.topics))
+        vectors = dict(zip(texts, self.backbone.encode_topics(texts), strict=True)) if texts else {}
+        return [
+            SearchVectors.of(detection, query, [vectors[topic.text] for topic in detection.topics])
+            for detection, query in zip(detections, queries, strict=True)
+        ]
+
+    def find(self, reader: Reader, searches: Sequence[SearchVectors], k: int) -> list[Found]:
+        """Each search's candidates: the k best where nothing is excluded, else a whole shortlist with its vectors."""
+        depth = max(k, self.settings.shortlist)
+        plain = [place for place, search in enumerate(searches) if not search.topics]
+        excluding = [place for place, search in enumerate(searches) if search.topics]
+        found: dict[int, Found] = {}
+        for chosen, wanted in ((plain, k), (excluding, depth)):
+            if chosen:
+                queries = [searches[place].query.vectors for place in chosen]
+                found |= zip(chosen, reader.search(queries, wanted, vectors=chosen is excluding), strict=True)
+        for place in excluding if self.settings.second_look else ():
+            found[place] = second_look(reader, searches[place], found[place], depth)
+        return [found[place] for place in range(len(searches))]
+
+    def given(self, search: SearchVectors, documents: Sequence[Document], scores: Floats | None) -> Shortlist:
+        """The shortlist of another first stage: its own scores where it has any, else MaxSim."""
+        vectors = self.backbone.encode_documents([document.full_text for document in documents])
+        relevance = maxsim_of(search.query.vectors, vectors)
+        if scores is None:
+            return Shortlist(documents, vectors, relevance)
+        unit = scores.std() / relevance.std() if scores.std() > 0 and relevance.std() > 0 else 1.0
+        return Shortlist(documents, vectors, scores, float(unit), foreign=True)
+
+    def weigh(self, search: SearchVectors, shortlist: Shortlist) -> Weighed:
+        """All that is known of each candidate; at least one topic is excluded."""
+        if self.settings.reembed and self.adapter is not None:
+            search, shortlist = self._reembedded(search, shortlist, self.adapter)
+        residual_scores = maxsim_of(search.residual, shortlist.vectors)
+        detection = search.detection
+        topics, titles = [topic.text for topic in detection.topics], [one.title for one in shortlist.documents]
+        signals, evidence = signals_of(
+            search.topics,
+            residual_scores / len(search.residual),
+            shortlist.vectors,
+            self.settings.pooling,
+            np.array(title_matches(detection.query, search.places, topics, titles), dtype=np.bool_),
+        )
+        return Weighed(shortlist, len(topics), signals, evidence, self._fused(search, shortlist, residual_scores))
+
+    def _reembedded(
+        self, search: SearchVectors, shortlist: Shortlist, adapter: Adapter
+    ) -> tuple[SearchVectors, Shortlist]:
+        """Query, topics and the first candidates as the adapter encodes them; the other candidates as they are."""
+        query = adapter.encode_query(search.detection.query)
+        topics = adapter.encode_topics([topic.text for topic in search.detection.topics])
+        first, count = self.settings.reembed_first, len(shortlist)
+        vectors = adapter.reembed(shortlist.documents[:first], self.models.cache)
+        if first < count:
+            vectors = vectors.joined(shortlist.vectors.taken(range(first, count)))
+        scores = shortlist.scores if shortlist.foreign else maxsim_of(query.vectors, vectors)
+        return SearchVectors.of(search.detection, query, topics), replace(shortlist, vectors=vectors, scores=scores)
+
+    def _fused(self, search: SearchVectors, shortlist: Shortlist, scores: Floats) -> Floats:
+        """The mean of the residual scores and of those that the adapter's reading of the query gives."""
+        if self.adapter is None or self.settings.reembed or shortlist.foreign:
+            return scores
+        adapted = self.adapter.encode_query(search.detection.query).outside(search.places)
+        return (scores + maxsim_of(adapted, shortlist.vectors)) / 2
+
+    def judge(self, search: SearchVectors, shortlist: Shortlist) -> Judgement:
+        """Weigh a shortlist and decide."""
+        return decide(self.weigh(search, shortlist), self.settings)
+
+
+def named(query: str, exclude: Sequence[str] | str) -> Detection:
+    """A query with the topics that its user named."""
+    topics = named_topics(query, exclude)
+    return Detection(query, bool(topics), float(bool(topics)), topics)
+
+
+def decide(weighed: Weighed, settings: Settings) -> Judgement:
+    """Apply a rule to what is known of a shortlist. Pure: the same record serves any rule and any constants."""
+    shortlist = weighed.shortlist
+    masked = settings.scoring == "masked" and not shortlist.foreign
+    if settings.rule == "paper":
+        scores = weighed.residual_scores if masked else shortlist.scores
+        decision = demote(scores / shortlist.unit, weighed.evidence, settings.constants.for_topics(weighed.topics))
+        return _judgement(weighed, scores, weighed.evidence, decision, shortlist.unit)
+    signals, scores = weighed.signals, shortlist.scores
+    if masked and signals.evidence.max() >= settings.evidence_floor:  # else nothing is to change
+        scores = weighed.residual_scores
+        if signals.title_match is not None:
+            scores = lifted(scores, signals.title_match, settings.coverage)
+    decision = cover(scores, signals, settings.coverage)
+    return _judgement(weighed, scores, signals.strongest, decision)
+
+
+def shortlisted(found: Found) -> Shortlist:
+    """What a search found, as the shortlist of a rule."""
+    if found.vectors is None:
+        raise InvalidInput("a shortlist is judged by its vectors: search with vectors=True.")
+    return Shortlist(found.documents, found.vectors, found.scores)
+
+
+def second_look(reader: Reader, search: SearchVectors, found: Found, depth: int) -> Found:
+    """What was found, with what a search for the residual query alone finds; all of it ranked by the whole query."""
+    known = {document.id for document in found.documents}
+    more = [one.id for one in reader.search([search.residual], depth)[0].documents if one.id not in known]
+    if not more or found.vectors is None:
+        return found
+    added = reader.vectors(more)
+    vectors = found.vectors.joined(added)
+    scores = np.concatenate([found.scores, maxsim_of(search.query.vectors, added)])
+    documents = [*found.documents, *reader.documents(more)]
+    order = [int(i) for i in np.argsort(-scores, kind="stable")]
+    return Found(tuple(documents[i] for i in order), scores[order], vectors.taken(order))
+
+
+def _judgement(weighed: Weighed, scores: Floats, evidence: Floats, decision: Decision, unit: float = 1.0) -> Judgement:
+    """The decision, and each candidate with what it was decided from; ``unit`` is that of the rule's penalties."""
+    titles = weighed.signals.title_match if decision.margins is not None else None
+    candidates = tuple(
+        Judged(
+            id=document.id,
+            title=document.title,
+            frozen_rank=i + 1,
+            score=float(scores[i] - decision.penalties[i] * unit),
+            evidence=float(evidence[i]),
+            penalty=float(decision.penalties[i] * unit),
+            status=_status(i, decision),
+            opening=None if decision.openings is None else float(decision.openings[i]),
+            lead=None if decision.margins is None else float(decision.margins[i]),
+            asked=None if titles is None else bool(titles[i]),
+        )
+        for i, document in enumerate(weighed.shortlist.documents)
+    )
+    return Judgement(weighed.shortlist, decision, candidates)
+
+
+def _status(i: int, decision: Decision) -> Status:
+    if i in decision.removed:
+        return "removed"
+    if i == decision.protected:
+        return "protected"
+    if i in decision.mentions:
+        return "mentions"
+    return "penalised" if decision.penalties[i] > 0 else "kept"

@@ -1,0 +1,109 @@
+"""What passes between the steps of a search: one frozen record for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from excise.documents import Document
+from excise.results import Detection, Judged
+from excise.rules.decision import Decision, Floats
+from excise.rules.signals import Signals
+from excise.topics.locate import places
+from excise.vectors.encoded import EncodedDocuments, EncodedQuery
+from excise.vectors.ragged import Vectors
+
+
+@dataclass(frozen=True, eq=False)
+class SearchVectors:
+    """A query as vectors.
+
+    Attributes
+    ----------
+    detection
+        the query's text, and what it excludes.
+    query
+        its token vectors.
+    places
+        where it names what it excludes.
+    residual
+        the token vectors of the residual query: those outside of ``places``.
+    topics
+        the token vectors of each topic, encoded by itself.
+    """
+
+    detection: Detection
+    query: EncodedQuery
+    places: tuple[tuple[int, int], ...]
+    residual: Vectors
+    topics: tuple[Vectors, ...]
+
+    @classmethod
+    def of(cls, detection: Detection, query: EncodedQuery, topics: Sequence[Vectors]) -> SearchVectors:
+        """From a query and topics that are encoded already."""
+        named = tuple(places(detection.query, detection.topics))
+        return cls(detection, query, named, query.outside(named), tuple(topics))
+
+
+@dataclass(frozen=True, eq=False)
+class Shortlist:
+    """Candidates in frozen order.
+
+    Attributes
+    ----------
+    documents, vectors, scores
+        the candidates, their token vectors, and the scores that they are ranked by.
+    unit
+        one MaxSim unit in ``scores``: the constants of the paper's rule are in MaxSim units.
+    foreign
+        the scores are another first stage's, and stay what the candidates are ranked by.
+    """
+
+    documents: Sequence[Document]
+    vectors: EncodedDocuments
+    scores: Floats
+    unit: float = 1.0
+    foreign: bool = False
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def first(self, k: int) -> Shortlist:
+        """The best k candidates."""
+        if k >= len(self):
+            return self
+        return Shortlist(self.documents[:k], self.vectors.taken(range(k)), self.scores[:k], self.unit, self.foreign)
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """A shortlist and all that is known of each candidate: what any rule, with any constants, decides from.
+
+    Attributes
+    ----------
+    shortlist
+        the candidates; re-embedded where that was asked for.
+    topics
+        how many topics are excluded.
+    signals
+        evidence, opening, residual relevance and title match.
+    evidence
+        the evidence over all topics, pooled as the settings say.
+    residual_scores
+        the scores by the residual query, in MaxSim units, with the adapter's reading of it fused in where there is one.
+    """
+
+    shortlist: Shortlist
+    topics: int
+    signals: Signals
+    evidence: Floats
+    residual_scores: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What the rule decided, and each candidate as it saw it, in frozen order."""
+
+    shortlist: Shortlist
+    decision: Decision
+    candidates: tuple[Judged, ...]
