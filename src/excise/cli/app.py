@@ -1,35 +1,18 @@
-"""The command line: ``excise index``, ``excise search``, ``excise demo``."""
+"""``excise``: the commands of every group under one name, and what becomes of errors."""
 
 from __future__ import annotations
 
-import json
-import re
 import sys
-from functools import partial
-from itertools import islice
-from pathlib import Path
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from excise import __version__
-from excise.cli import evaluate as evaluation
-from excise.cli import render
-from excise.cli.bar import bar
-from excise.cli.calibrate import calibrate
-from excise.cli.diagnose import diagnose
-from excise.cli.report import report
+from excise.cli import evaluate, search
 from excise.cli.train import train
 from excise.cli.xbench import xbench
-from excise.errors import ExciseError, InvalidInput
-from excise.results import IndexReport
-from excise.search.operator import Excise, load
-from excise.suites import bundled
-
-ENGINES = ("local",)
-DEMO_QUERY = "home bread baking, but not rye"
-_LINES = 256  # queries read from stdin and answered at a time
+from excise.errors import ExciseError
 
 app = typer.Typer(
     name="excise",
@@ -38,35 +21,52 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("index")(search.index_command)
+app.command("search")(search.search_command)
+app.command("detect")(search.detect_command)
+app.command("demo")(search.demo_command)
+app.command("eval")(evaluate.eval_command)
+app.command("eval-pairs")(evaluate.eval_pairs_command)
+app.command("report")(evaluate.report_command)
+app.command("diagnose")(evaluate.diagnose_command)
+app.command("calibrate")(evaluate.calibrate_command)
 app.add_typer(train, name="train")
 app.add_typer(xbench, name="xbench")
-app.command("eval")(evaluation.evaluate)
-app.command("eval-pairs")(evaluation.evaluate_pairs)
-app.command()(report)
-app.command()(diagnose)
-app.command()(calibrate)
-out = Console()
-err = Console(stderr=True)
 
 
 def main() -> None:
     """Run the command line; what excise refuses becomes one sentence on stderr and exit code 2."""
+    _take_any_bytes()
     try:
         app()
     except ExciseError as error:
-        err.print(f"excise: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        _complain(str(error))
         sys.exit(2)
     except KeyboardInterrupt:
-        err.print("excise: interrupted.", style="red")
+        _complain("interrupted.")
         sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe went away: nothing left to say
         sys.stderr.close()
         sys.exit(141)
 
 
+def _take_any_bytes() -> None:
+    """Bytes that are not UTF-8 come in as Python has them on the command line, and go out as escapes."""
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # what it makes of a lone surrogate is JSON's own escape
+
+
+def _complain(sentence: str) -> None:
+    from excise.cli.render import say
+
+    say(f"excise: {sentence}", "red", stderr=True)
+
+
 def _version(show: bool) -> None:
     if show:
-        out.print(f"excise {__version__}", highlight=False)
+        typer.echo(f"excise {__version__}")
         raise typer.Exit
 
 
@@ -77,117 +77,3 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-@app.command()
-def index(
-    corpus: Annotated[list[Path], typer.Argument(help="JSON lines, CSV, TSV, a BEIR folder, or a folder of texts.")],
-    index: Annotated[Path, typer.Option("--index", "-i", help="The index folder; made where it does not exist.")],
-    backbone: Annotated[str | None, typer.Option(help="Preset name, hub id, or folder of an encoder.")] = None,
-    engine: Annotated[str, typer.Option(help="Where the index lives.")] = "local",
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over lines that cannot be used.")] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
-    """Index documents. Calling it again goes on where an interrupted run stopped, and adds what is new."""
-    if engine not in ENGINES:
-        raise InvalidInput(f"unknown engine {engine!r}; choose one of {', '.join(ENGINES)}.")
-    for path in corpus:
-        if not path.exists():
-            raise InvalidInput(f"{path}: no such file or folder.")
-    operator = load(index, backbone=backbone) if (index / "excise-index.json").exists() else load(backbone=backbone)
-    report = _index_with_bar(operator, corpus, index, skip_bad)
-    if json_:
-        typer.echo(json.dumps({"index": str(index), **report.__dict__}))
-        return
-    out.print(f"[bold]{report.documents:,}[/] documents in {index}", highlight=False)
-    out.print(f"  added {report.added:,}, unchanged {report.unchanged:,}, passed over {report.skipped:,}", style="dim")
-
-
-@app.command()
-def search(
-    query: Annotated[str, typer.Argument(help="What you look for.")],
-    index: Annotated[Path, typer.Option("--index", "-i", help="The index folder.")],
-    k: Annotated[int, typer.Option("-k", help="How many hits.")] = 10,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option("--exclude", "-x", help="Name a topic yourself, in place of the detector; repeat it."),
-    ] = None,
-    no_excise: Annotated[bool, typer.Option("--no-excise", help="Rule nothing out: the engine's ranking.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Draw how each candidate was judged.")] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    backbone: Annotated[str | None, typer.Option(help="By default the one that the index was built with.")] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="default, paper (with its adapter), or frozen-paper (on the index's vectors).")
-    ] = None,
-    reembed_first: Annotated[
-        int | None,
-        typer.Option("--reembed", min=1, metavar="N", help="Re-embed the first N candidates with the adapter."),
-    ] = None,
-    second_look: Annotated[
-        bool, typer.Option("--second-look", help="Also search with the query less its topics, and judge the union.")
-    ] = False,
-) -> None:
-    """Search an index. What the query excludes is ruled out; --exclude names it, --no-excise turns that off."""
-    if no_excise and exclude:
-        raise InvalidInput("--exclude and --no-excise contradict each other.")
-    operator = load(
-        index,
-        backbone=backbone,
-        preset=preset,
-        reembed=True if reembed_first else None,
-        reembed_first=reembed_first,
-        second_look=second_look,
-    )
-    result = operator.search(query, k=k, exclude=() if no_excise else exclude or None)
-    if json_:
-        typer.echo(json.dumps(result.to_dict(explain), ensure_ascii=False))
-        return
-    out.print(render.results(result))
-    if explain:
-        out.print(render.explanation(result))
-
-
-@app.command()
-def detect(
-    queries: Annotated[
-        list[str] | None, typer.Argument(help="Queries; without any, lines are read from stdin.")
-    ] = None,
-    detector: Annotated[Path | None, typer.Option(help="The folder of a detector; by default the shipped one.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Nothing but the objects, on a terminal too.")] = False,
-) -> None:
-    """Read exclusions from queries: one JSON object a line, and on a terminal the query with the topic struck out."""
-    from excise.topics.detector import Detector, load_detector
-
-    reader = Detector.from_pretrained(detector) if detector else load_detector()
-    lines = iter(queries) if queries else (line.rstrip("\r\n") for line in sys.stdin)
-    asked = (line for line in lines if queries or line.strip())
-    while batch := list(islice(asked, _LINES)):
-        for detection in reader.detect(batch):
-            if out.is_terminal and not json_:
-                err.print(render.struck(detection.query, detection.topics))
-            typer.echo(json.dumps(detection.to_dict(), ensure_ascii=False))
-
-
-@app.command()
-def demo(
-    query: Annotated[str, typer.Argument(help="What to look for in the bundled corpus.")] = DEMO_QUERY,
-    exclude: Annotated[list[str] | None, typer.Option("--exclude", "-x", help="Name the topic yourself.")] = None,
-    index: Annotated[Path, typer.Option("--index", "-i", help="Where the demo index is kept.")] = Path(".excise-demo"),
-    svg: Annotated[Path | None, typer.Option(help="Also write the picture to a file.")] = None,
-) -> None:
-    """Index the bundled corpus and search it as the frozen index would and with excise, side by side."""
-    operator = load()
-    with bundled.corpus() as corpus:
-        _index_with_bar(operator, [corpus], index, skip_bad=False)
-    frozen, excised = operator.search(query, exclude=()), operator.search(query, exclude=exclude or None)
-    screen = Console(record=True, width=110) if svg else out
-    screen.print(render.side_by_side(frozen, excised))
-    screen.print(render.explanation(excised))
-    if svg:
-        picture = screen.export_svg(title="excise demo")
-        svg.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL))  # its fonts are on the network
-
-
-def _index_with_bar(operator: Excise, corpus: list[Path], index: Path, skip_bad: bool) -> IndexReport:
-    with bar() as progress:
-        return operator.index(corpus, index, skip_bad=skip_bad, progress=partial(progress, "indexing"))

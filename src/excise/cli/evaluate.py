@@ -1,22 +1,25 @@
-"""``excise eval`` and ``excise eval-pairs``."""
+"""``excise eval``, ``eval-pairs``, ``report``, ``diagnose`` and ``calibrate``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from excise.cli.bar import bar
+from excise.errors import InvalidInput
+from excise.extras import need
 
-out = Console()
-_SIGNIFICANT = 0.05
+if TYPE_CHECKING:
+    from excise.evaluation.experiments.calibration import Sweep
+    from excise.progress import Progress
 
+SuiteFolder = Annotated[str, typer.Argument(help="A suite's folder, or 'own' for the built-in one.")]
+Split = Annotated[str, typer.Option(help="Which split of it.")]
 Systems = Annotated[str, typer.Option("--systems", help="Names with commas between; an unknown one lists them all.")]
 Out = Annotated[Path, typer.Option("--out", help="The folder that is written to.")]
 Limit = Annotated[int | None, typer.Option(help="Only the first so many.")]
@@ -25,9 +28,9 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Discard another ru
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
-def evaluate(
-    suite: Annotated[str, typer.Argument(help="A suite's folder, or 'own' for the built-in one.")],
-    split: Annotated[str, typer.Option(help="Which split of it.")],
+def eval_command(
+    suite: SuiteFolder,
+    split: Split,
     systems: Systems,
     out_: Out,
     limit: Limit = None,
@@ -39,10 +42,11 @@ def evaluate(
     json_: Json = False,
 ) -> None:
     """Measure systems on a suite. Calling it again goes on where an interrupted run stopped."""
-    from excise.evaluation.experiments import suite_run as runner
+    need("the evaluation", "eval", "bm25s", "ir_measures", "sklearn")
+    from excise.evaluation.experiments.suite_run import evaluate
 
     with bar() as progress:
-        metrics = runner.evaluate(
+        metrics = evaluate(
             suite,
             split,
             systems,
@@ -56,7 +60,7 @@ def evaluate(
     _show(metrics, f"{metrics['suite']} {split}, {metrics['queries']:,} queries", "success@10", out_, json_)
 
 
-def evaluate_pairs(
+def eval_pairs_command(
     file: Annotated[Path, typer.Argument(help="Lines with a query and two passages, Boolean or NevIR.")],
     systems: Systems,
     out_: Out,
@@ -66,37 +70,149 @@ def evaluate_pairs(
     json_: Json = False,
 ) -> None:
     """Measure how often systems prefer the right passage of two."""
-    from excise.evaluation.experiments import pair_run as pairs
+    need("the evaluation", "eval", "bm25s", "ir_measures", "sklearn")
+    from excise.evaluation.experiments.pair_run import evaluate_pairs
 
     with bar() as progress:
-        metrics = pairs.evaluate_pairs(
+        metrics = evaluate_pairs(
             file, systems, out_, limit=limit, baseline=baseline, overwrite=overwrite, progress=progress
         )
     _show(metrics, f"{metrics['file']}, {metrics['pairs']:,} pairs", "accuracy", out_, json_)
+
+
+def report_command(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that 'excise eval' or 'excise eval-pairs' wrote.")],
+    out_: Annotated[Path, typer.Option("--out", help="The page that is written.")] = Path("report.html"),
+) -> None:
+    """Make one HTML page of any number of runs: tables, the trade-off plot, and every query side by side."""
+    need("the report", "eval", "bm25s", "ir_measures", "jinja2", "matplotlib")
+    from excise.cli.render import say
+    from excise.evaluation.report import render_report
+
+    page = render_report(folders)
+    try:
+        out_.parent.mkdir(parents=True, exist_ok=True)
+        out_.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{out_} cannot be written: {error.strerror or error}.") from None
+    size = len(page.encode()) / 1e6
+    say(f"wrote {out_} ({size:.1f} MB)")
+
+
+def diagnose_command(
+    suite: SuiteFolder,
+    split: Split,
+    out_: Out,
+    index: Annotated[Path | None, typer.Option("--index", "-i", help="An index of the suite's corpus.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first so many queries.")] = None,
+    backbone: Annotated[str | None, typer.Option(help="By default that of the index, or the embedded one.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the folds and of the intervals.")] = 0,
+    json_: Json = False,
+) -> None:
+    """Measure how excluded documents outscore wanted ones, and whether frozen vectors tell them apart."""
+    need("the diagnosis", "eval", "sklearn", "matplotlib")
+    from excise.encoders.backbone import DEFAULT, load_backbone
+    from excise.engines.local.engine import LocalEngine
+    from excise.evaluation.experiments.diagnosis import diagnose
+    from excise.evaluation.report.diagnosis_plots import draw_diagnosis
+    from excise.suites.suites import load_suite
+
+    _make_folder(out_)
+    loaded = load_suite(suite, split, limit)
+    engine = LocalEngine.open(index) if index is not None else None
+    encoder = load_backbone(backbone or (engine.info.backbone if engine is not None else DEFAULT))
+    with bar() as progress:
+        found = diagnose(loaded, encoder, engine, seed=seed, progress=progress)
+    config = {"limit": limit, "seed": seed, "index": None if index is None else str(index)}
+    record = {**asdict(found), "config": config}
+    text = json.dumps(record, ensure_ascii=False, indent=1)
+    (out_ / "diagnosis.json").write_text(text + "\n", encoding="utf-8")
+    plots = draw_diagnosis(found, out_)
+    if json_:
+        typer.echo(json.dumps(record, ensure_ascii=False))
+        return
+    from excise.cli.render import say, show
+    from excise.cli.render_evaluation import diagnosis_tables
+
+    show(diagnosis_tables(found))
+    say(f"wrote {', '.join(str(path) for path in (out_ / 'diagnosis.json', *plots))}", "dim")
+
+
+def calibrate_command(
+    suites: Annotated[
+        list[str] | None, typer.Argument(help="Suites' folders, or 'own'; by default the built-in one.")
+    ] = None,
+    split: Annotated[
+        str, typer.Option(help="The split to sweep on: training queries, never those you report.")
+    ] = "train",
+    preset: Annotated[str, typer.Option(help="Whose rule: default or frozen-paper.")] = "default",
+    out_: Annotated[
+        Path | None, typer.Option("--out", help="A folder for calibration.json and calibration.svg.")
+    ] = None,
+    oracle: Annotated[bool, typer.Option("--oracle", help="Topics from the suite's record, not the detector.")] = False,
+    limit: Annotated[int | None, typer.Option(help="Only the first so many queries of each suite.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object a constant.")] = False,
+) -> None:
+    """Sweep each constant of a rule, and tell which matter: inert, active or unexercised, source by source."""
+    need("the calibration", "eval", "bm25s", "ir_measures")
+    from excise.evaluation.experiments.calibration import plot
+
+    with bar() as progress:
+        sweeps = [row for suite in suites or ["own"] for row in _swept(suite, split, preset, oracle, limit, progress)]
+    if out_ is not None:
+        _make_folder(out_)
+        rows = [one.as_dict() for one in sweeps]
+        (out_ / "calibration.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        (out_ / "calibration.svg").write_text(plot(sweeps), encoding="utf-8")
+    if json_:
+        for one in sweeps:
+            typer.echo(json.dumps(one.as_dict()))
+        return
+    from excise.cli.render import show
+    from excise.cli.render_evaluation import sweep_table
+
+    show(sweep_table(sweeps))
+
+
+def _swept(suite: str, split: str, preset: str, oracle: bool, limit: int | None, progress: Progress) -> list[Sweep]:
+    from excise.evaluation.experiments.calibration import prepared, sweep
+    from excise.evaluation.experiments.indexes import build_index
+    from excise.evaluation.systems.cases import suite_cases, suite_collection
+    from excise.evaluation.systems.topic_sources import detect_topics, oracle_topics
+    from excise.search.operator import load
+    from excise.settings import resolve
+    from excise.suites.suites import load_suite
+
+    settings, data = resolve(preset, reembed=False), load_suite(suite, split, limit)
+    asked = [query for query in data.queries if data.negatives.get(query.id)]
+    found = [oracle_topics(query) for query in asked] if oracle else detect_topics([query.text for query in asked])
+    kept = [(query, topics) for query, topics in zip(asked, found, strict=True) if topics]
+    if not kept:
+        raise InvalidInput(f"{suite}: no query of the split {split!r} excludes anything.")
+    operator = load()
+    build_index(data, operator, None, progress)
+    outcomes = []
+    cases = suite_cases([query for query, _ in kept], suite_collection(operator))
+    for done, (case, (query, topics)) in enumerate(zip(cases, kept, strict=True), 1):
+        wanted = {document for document, score in data.qrels.get(query.id, {}).items() if score > 0}
+        outcomes.append(prepared(case, topics, wanted, set(data.negatives[query.id]), settings))
+        progress(f"reading {data.name}", done, len(kept))
+    return sweep(data.name, outcomes, settings)
 
 
 def _show(metrics: Mapping[str, Any], title: str, tested: str, folder: Path, json_: bool) -> None:
     if json_:
         typer.echo(json.dumps(metrics, ensure_ascii=False))
         return
-    out.print(_table(metrics, title, tested))
-    out.print(f"wrote {folder}", style="dim", highlight=False, soft_wrap=True)
+    from excise.cli.render import say, show
+    from excise.cli.render_evaluation import outcome_table
+
+    show(outcome_table(metrics, title, tested))
+    say(f"wrote {folder}", "dim")
 
 
-def _table(metrics: Mapping[str, Any], title: str, tested: str) -> Table:
-    """A row per system; a star where it differs from the baseline by more than chance."""
-    systems: Mapping[str, Mapping[str, float]] = metrics["systems"]
-    columns = list(dict.fromkeys(metric for values in systems.values() for metric in values))
-    baseline = metrics["config"]["baseline"]
-    table = Table(title=Text(f"\n{title}", style="bold"), title_justify="left", box=None)
-    table.caption = f"* differs from {baseline} in {tested}, p < {_SIGNIFICANT:g}, paired bootstrap"
-    table.caption_justify = "left"
-    table.add_column("system", overflow="fold")
-    for column in columns:
-        short = column.replace("leaked_documents", "leaked")
-        table.add_column(short.replace("@", "\n@").replace("_", "\n"), justify="right", no_wrap=True)
-    for name, values in systems.items():
-        p_value = metrics["significance"].get(name, {}).get(tested, {}).get("p_value", 1.0)
-        cells = [f"{values[column]:.3f}" if column in values else "" for column in columns]
-        table.add_row(Text(name + ("*" if p_value < _SIGNIFICANT else "")), *cells)
-    return table
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"{folder} cannot be made: {error.strerror or error}.") from None

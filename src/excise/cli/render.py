@@ -1,16 +1,20 @@
-"""How results look in a terminal."""
+"""How results look in a terminal. Import it when something is printed: rich takes a while."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from excise.results import Hit, Judged, SearchResult, Topic
+if TYPE_CHECKING:
+    from excise.results import Hit, IndexReport, Judged, SearchResult, Topic
 
 STYLES = {"kept": "", "penalised": "yellow", "protected": "green", "mentions": "green", "removed": "red"}
 BRANCHES = {
@@ -22,6 +26,37 @@ BRANCHES = {
 }
 _BAR = 24
 _SHOWN = 20
+# What a terminal obeys or reorders instead of showing: control characters, marks of direction, lone surrogates.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def show(what: RenderableType, *, stderr: bool = False) -> None:
+    """Print a table or a text."""
+    Console(stderr=stderr).print(what)
+
+
+def say(sentence: str, style: str | None = None, *, stderr: bool = False) -> None:
+    """Print a sentence as it is: no markup, and no line broken that the terminal would not break itself."""
+    line = "\n".join(printable(part) for part in sentence.split("\n"))
+    Console(stderr=stderr).print(line, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+def printable(text: str) -> str:
+    """A text of strangers as a terminal may have it, character for character, so that offsets stay.
+
+    Examples
+    --------
+    >>> printable("rye \\x1b[2J bread")
+    'rye \ufffd[2J bread'
+    """
+    return _UNPRINTABLE.sub(lambda found: " " if found[0].isspace() else "\ufffd", text)
+
+
+def indexed(report: IndexReport, index: Path) -> RenderableType:
+    """What indexing did."""
+    counts = f"\n  added {report.added:,}, unchanged {report.unchanged:,}, passed over {report.skipped:,}"
+    total = (f"{report.documents:,}", "bold")
+    return Text.assemble(total, f" documents in {printable(str(index))}", (counts, "dim"))
 
 
 def results(result: SearchResult) -> RenderableType:
@@ -34,14 +69,14 @@ def results(result: SearchResult) -> RenderableType:
     if result.removed:
         parts.append(Text("\nremoved (--no-excise brings them back):", style="red"))
         for one in result.removed:
-            line = f"  {one.id}  {one.title}  was {one.frozen_rank}, evidence {one.evidence:.2f}"
+            line = f"  {printable(one.id)}  {printable(one.title)}  was {one.frozen_rank}, evidence {one.evidence:.2f}"
             parts.append(Text(line, style="red"))
     return Group(*parts)
 
 
 def struck(query: str, topics: Sequence[Topic]) -> Text:
     """A query with the excluded words struck through."""
-    line = Text(query, style="bold")
+    line = Text(printable(query), style="bold")
     for topic in topics:
         if topic.start is not None and topic.end is not None:
             line.stylize("strike red", topic.start, topic.end)
@@ -51,7 +86,7 @@ def struck(query: str, topics: Sequence[Topic]) -> Text:
 def _headline(result: SearchResult) -> Text:
     """The query, what is ruled out, and how long it took."""
     line = struck(result.query, result.topics)
-    elsewhere = [topic.text for topic in result.topics if topic.start is None]
+    elsewhere = [printable(topic.text) for topic in result.topics if topic.start is None]
     if elsewhere:
         line.append("  less ", style="dim")
         line.append(", ".join(elsewhere), style="red strike")
@@ -61,11 +96,11 @@ def _headline(result: SearchResult) -> Text:
 
 def _hit(hit: Hit) -> RenderableType:
     line = Text(f"{hit.rank:>3}  ")
-    line.append(hit.title or hit.id, style=STYLES[hit.status] or "bold")
-    line.append(f"  {hit.id}  {hit.score:.2f}", style="dim")
+    line.append(printable(hit.title or hit.id), style=STYLES[hit.status] or "bold")
+    line.append(f"  {printable(hit.id)}  {hit.score:.2f}", style="dim")
     if hit.evidence is not None:
         line.append(f"  was {hit.frozen_rank}, evidence {hit.evidence:.2f}, {hit.status}", style="dim")
-    snippet = " ".join(hit.text.split())
+    snippet = printable(" ".join(hit.text.split()))
     return Group(line, Padding(Text(snippet[:160] + ("…" if len(snippet) > 160 else ""), style="dim"), (0, 0, 0, 5)))
 
 
@@ -75,8 +110,8 @@ def explanation(result: SearchResult) -> RenderableType:
     if why is None:
         return Text("\nnothing was excluded: this is the engine's ranking, unchanged.", style="dim")
     cut = "" if why.cut is None else f"cut {why.cut:.3f}, "
-    heading = f"\nevidence for: {', '.join(topic.text for topic in result.topics)}"
-    table = Table(title=heading, title_justify="left", box=None, expand=True)
+    heading = f"\nevidence for: {', '.join(printable(topic.text) for topic in result.topics)}"
+    table = Table(title=Text(heading, style="table.title"), title_justify="left", box=None, expand=True)
     table.add_column("was", justify="right", width=3)
     table.add_column("document", no_wrap=True, ratio=1)
     table.add_column("evidence", width=_BAR)
@@ -89,7 +124,7 @@ def explanation(result: SearchResult) -> RenderableType:
             label = f"{one.status} {one.lead:+.1f} sd"
         if one.asked and one.status in ("kept", "mentions", "protected"):
             label = f"{one.status}, by title"
-        title = Text(one.title or one.id, style=STYLES[one.status])
+        title = Text(printable(one.title or one.id), style=STYLES[one.status])
         table.add_row(str(one.frozen_rank), title, _bar(one, why.cut), f"{one.evidence:.2f}", label, style="")
     parts: list[RenderableType] = [table]
     if len(ranked) > _SHOWN:
@@ -130,4 +165,4 @@ def _side(hit: Hit | None, judged: Mapping[str, Judged]) -> tuple[str, Text, str
         return "", Text(""), ""
     one = judged.get(hit.id)
     style = STYLES[one.status] if one else ""
-    return str(hit.rank), Text(hit.title or hit.id, style=style), f"{one.evidence:.2f}" if one else ""
+    return str(hit.rank), Text(printable(hit.title or hit.id), style=style), f"{one.evidence:.2f}" if one else ""

@@ -25,8 +25,8 @@ Threads = Annotated[int, typer.Option(help="Threads that torch may use.")]
 train = typer.Typer(no_args_is_help=True, help="Rebuild the weights that ship with excise.")
 
 
-@train.command()
-def detector(
+@train.command("detector")
+def train_detector_command(
     out: Annotated[Path, typer.Option("--out", help="The folder that the detector is written to.")],
     data: Annotated[Path | None, typer.Option(help="Folder of public query sets, for learning.")] = None,
     backbone: Annotated[str, typer.Option(help="The encoder to adapt.")] = "minilm",
@@ -54,8 +54,8 @@ def detector(
     make_detector(recipe, out, choose_rate=not learning_rate)
 
 
-@train.command()
-def lengths(
+@train.command("lengths")
+def train_lengths_command(
     out: Annotated[Path, typer.Option("--out", help="The folder that lengths.json is written to.")],
     data: Annotated[Path | None, typer.Option(help="Folder of public query sets, for learning.")] = None,
     sample: Annotated[int, typer.Option(help="Queries that each of the three detectors is trained on.")] = 3_000,
@@ -77,8 +77,8 @@ def lengths(
     length_table(Recipe(data, 1_200, 3_000, limit, False, DetectorConfig(), arguments), sample, out)
 
 
-@train.command()
-def projection(
+@train.command("projection")
+def train_projection_command(
     out: Annotated[Path, typer.Option("--out", help="The folder that the weights are written to.")],
     dimensions: Annotated[int, typer.Option(help="Dimensions that are stored per token.")] = 128,
 ) -> None:
@@ -88,8 +88,8 @@ def projection(
     typer.echo(f"wrote {train_projection(out, dimensions)}")
 
 
-@train.command()
-def adapter(
+@train.command("adapter")
+def train_adapter_command(
     out: Out,
     backbone: Backbone = "minilm",
     triples: Triples = None,
@@ -117,8 +117,8 @@ def adapter(
     typer.echo(f"wrote {out}")
 
 
-@train.command()
-def control(
+@train.command("control")
+def train_control_command(
     kind: Annotated[str, typer.Option(help="lora, full or query.")],
     out: Out,
     backbone: Backbone = "minilm",

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from excise.cli.bar import bar
 
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from excise.xbench.conversation import Channel
 
 xbench = typer.Typer(no_args_is_help=True, help="Build an exclusion benchmark from any corpus.")
-out = Console()
 
 RunFolder = Annotated[Path, typer.Argument(help="The run folder that 'mine' made.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -44,8 +41,8 @@ DocumentWords = Annotated[int | None, typer.Option(help="How much of a document 
 Edges = tuple[float, float]
 
 
-@xbench.command()
-def mine(
+@xbench.command("mine")
+def mine_command(
     corpus: Annotated[Path, typer.Argument(help="JSON lines, CSV, TSV, a BEIR folder, or a folder of texts.")],
     run: Annotated[Path, typer.Option("--out", help="The run folder.")],
     index: Annotated[
@@ -78,9 +75,11 @@ def mine(
         said = mine_run(run, settings, overwrite, progress)
     if _json(said, json_):
         return
+    from excise.cli.render import say
+
     low, high = said["edges"]
-    _line(f"{said['pairs']:,} anchors, {said['two']:,} of them with two negatives, in {said['documents']:,} documents")
-    _line(f"  band of similarity {low:.3f} to {high:.3f}; next: excise xbench write {run}", "dim")
+    say(f"{said['pairs']:,} anchors, {said['two']:,} of them with two negatives, in {said['documents']:,} documents")
+    say(f"  band of similarity {low:.3f} to {high:.3f}; next: excise xbench write {run}", "dim")
 
 
 class Asked(NamedTuple):
@@ -133,9 +132,9 @@ def _asks_a_model(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-@xbench.command()
+@xbench.command("write")
 @_asks_a_model
-def write(
+def write_command(
     run: RunFolder,
     asked: Asked,
     verify_model: Annotated[str | None, typer.Option(help="Who re-reads each query; by default the writer.")] = None,
@@ -152,16 +151,19 @@ def write(
         said = write_run(run, {**asked.given, "verify_model": verify_model, **kinds}, asked.channel, progress)
     if _json(said, json_):
         return
+    from excise.cli.render import say
+    from excise.cli.render_xbench import say_exchange
+
     tiers_said = ", ".join(f"{number:,} {tier}" for tier, number in said["by_tier"].items())
-    _line(f"{said['records']:,} records ({tiers_said})")
+    say(f"{said['records']:,} records ({tiers_said})")
     for reason, counts in said["dropped"].items():
-        _line(f"  dropped, {reason}: {', '.join(f'{number:,} {tier}' for tier, number in counts.items())}", "dim")
-    _exchange(said, "judge", run)
+        say(f"  dropped, {reason}: {', '.join(f'{number:,} {tier}' for tier, number in counts.items())}", "dim")
+    say_exchange(said, "judge", run)
 
 
-@xbench.command()
+@xbench.command("judge")
 @_asks_a_model
-def judge(
+def judge_command(
     run: RunFolder,
     asked: Asked,
     name: Annotated[str | None, typer.Option(help="Keep the verdicts of a further judge apart, for the audit.")] = None,
@@ -175,12 +177,15 @@ def judge(
         said = judge_run(run, asked.given, asked.channel, name, allow_writer, progress)
     if _json(said, json_):
         return
-    _line(f"{said['judged']:,} of {said['records']:,} records have their verdicts")
-    _exchange(said, "gate", run)
+    from excise.cli.render import say
+    from excise.cli.render_xbench import say_exchange
+
+    say(f"{said['judged']:,} of {said['records']:,} records have their verdicts")
+    say_exchange(said, "gate", run)
 
 
-@xbench.command()
-def gate(
+@xbench.command("gate")
+def gate_command(
     run: RunFolder,
     suite: Annotated[Path, typer.Option("--out", help="The folder of the suite.")],
     split: Split = "test",
@@ -205,14 +210,18 @@ def gate(
     controls = Controls(tuple(boolean or ()), tuple(no_harm_place(text) for text in no_harm or ()))
     with bar() as progress:
         said = gate_run(run, suite, settings, split, controls, progress)
-    if not _json(said, json_):
-        out.print(_funnel(said))
-        kinds = ", ".join(f"{number:,} {kind}" for kind, number in said["queries"].items())
-        _line(f"wrote {suite} ({kinds}); the funnel is in {run / 'report.html'}", "dim")
+    if _json(said, json_):
+        return
+    from excise.cli.render import say, show
+    from excise.cli.render_xbench import funnel_table
+
+    show(funnel_table(said))
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in said["queries"].items())
+    say(f"wrote {suite} ({kinds}); the funnel is in {run / 'report.html'}", "dim")
 
 
-@xbench.command()
-def audit(
+@xbench.command("audit")
+def audit_command(
     suite: Annotated[str, typer.Argument(help="A suite's folder, or 'own' for the built-in one.")],
     split: Split = "test",
     second_judge: Annotated[Path | None, typer.Option(help="Verdicts of another judge (judge --name).")] = None,
@@ -237,29 +246,35 @@ def audit(
         if folder is None
         else write_audit(suite, split, folder, sheet, seed, **checks)
     )
-    if not _json(said, json_):
-        _show_audit(said)
-        if folder is not None:
-            _line(f"wrote {folder}", "dim")
+    if _json(said, json_):
+        return
+    from excise.cli.render import say
+    from excise.cli.render_xbench import show_audit
+
+    show_audit(said)
+    if folder is not None:
+        say(f"wrote {folder}", "dim")
 
 
-@xbench.command()
-def build(
+@xbench.command("build")
+def build_command(
     corpus: Annotated[Path, typer.Argument(help="JSON lines, CSV, TSV, a BEIR folder, or a folder of texts.")],
     config: Annotated[Path, typer.Option("--config", help="A TOML file; see examples/xbench.toml.")],
     json_: Json = False,
 ) -> None:
     """Run everything: mine, write, judge, gate, audit. Call it again to go on where it stopped."""
-    from excise.xbench.build import BuildConfig
-    from excise.xbench.build import build as run_all
+    from excise.xbench.build import BuildConfig, build
 
     with bar() as progress:
-        said = run_all(corpus, BuildConfig(config), progress)
+        said = build(corpus, BuildConfig(config), progress)
     if _json(said, json_):
         return
+    from excise.cli.render import say, show
+    from excise.cli.render_xbench import funnel_table
+
     if "gate" in said:
-        out.print(_funnel(said["gate"]))
-    _line(said["state"])
+        show(funnel_table(said["gate"]))
+    say(said["state"])
 
 
 def _listed(text: str | None) -> list[str] | None:
@@ -270,60 +285,3 @@ def _json(said: Mapping[str, Any], wanted: bool) -> bool:
     if wanted:
         typer.echo(json.dumps(said, ensure_ascii=False))
     return wanted
-
-
-def _line(text: str, style: str | None = None) -> None:
-    out.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
-
-
-def _exchange(said: Mapping[str, Any], after: str, run: Path) -> None:
-    """What was asked, what came back, and what is to be done next."""
-    if said["batch_in"]:
-        _line("  answers: " + ", ".join(f"{number:,} {kind}" for kind, number in said["batch_in"].items()), "dim")
-    usage = said["endpoint"]
-    if usage:
-        cost = f", cost {usage['cost']:.4f}" if usage["cost"] else ""
-        _line(
-            f"  {usage['answered']:,} answers, {usage['retries']:,} retries, {usage['refused']:,} refused{cost}", "dim"
-        )
-    if said["malformed"]:
-        bad, lost = sum(said["malformed"].values()), sum(said["unusable"].values())
-        _line(f"  {bad:,} malformed answers; {lost:,} requests given up after the second", "dim")
-    _line(f"  {said['tokens_in']:,} tokens read and {said['tokens_out']:,} written so far", "dim")
-    if said["batch_out"]:
-        _line(f"wrote {said['pending']:,} requests to {', '.join(said['batch_out'])}; read answers with --batch-in")
-    elif said["pending"]:
-        stages = ", ".join(f"{number:,} {stage}" for stage, number in said["pending_by_stage"].items())
-        _line(f"{said['pending']:,} requests wait ({stages}): use --endpoint or --batch-out")
-    else:
-        _line(f"done; next: excise xbench {after} {run}")
-
-
-def _funnel(said: Mapping[str, Any]) -> Table:
-    table = Table("gate", "reason code", "T1", "T2", "T3", box=None, title="records left after each gate")
-    table.add_row("written", "", *(f"{number:,}" for number in said["written"].values()))
-    for gate_ in said["gates"]:
-        table.add_row(gate_["name"], gate_["code"], *(f"{number:,}" for number in gate_["left"].values()))
-    return table
-
-
-def _show_audit(said: Mapping[str, Any]) -> None:
-    table = Table(
-        "check", "all", "T1", "T2", "T3", box=None, title=f"{said['suite']} {said['split']}: share that passes"
-    )
-    rows = {"cues fit the tier": said["cue_test"], "has a strict cue": said["strict_cue"], **said["document_side"]}
-    if "second_judge" in said:
-        rows[f"second judge ({said['second_judge']['judge']})"] = said["second_judge"]["agreement"]
-    for name, shares in rows.items():
-        cells = [shares.get(tier, {}) for tier in ("all", "T1", "T2", "T3")]
-        table.add_row(name, *(f"{c['share']:.1%} of {c['queries']:,}" if c else "" for c in cells))
-    out.print(table)
-    for overlap in said.get("overlap", []):
-        _line(f"overlap with {overlap['file']}: {overlap['queries']:,} queries, {overlap['documents']:,} documents")
-    if "annotators" in said:
-        found = said["annotators"]
-        _line(
-            f"annotators: kappa {found['kappa']:.2f}, agreement {found['agreement']:.1%}, {found['queries']:,} queries"
-        )
-    for finding in said["findings"]:
-        _line(f"  {finding['check']}: {finding['query']} ({finding['tier']}): {finding['detail']}", "dim")

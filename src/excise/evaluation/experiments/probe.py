@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from excise.documents import Document
 from excise.encoders.backbone import Backbone
-from excise.errors import ExciseError
+from excise.extras import need
 from excise.progress import Progress, silent
 from excise.vectors.ragged import Ragged
 
@@ -27,7 +26,6 @@ FOLDS = 5
 FINAL = "final"
 _PENALTY = 0.1  # C of scikit-learn on standardised features: hundreds of features, and hundreds of documents
 _BATCH = 16
-_PACKAGES = {"sklearn": "scikit-learn", "matplotlib": "matplotlib"}
 
 
 @dataclass(frozen=True)
@@ -50,22 +48,6 @@ class Probe:
     both: int
     folds: int
     layers: tuple[LayerAccuracy, ...]
-
-
-def need(*modules: str) -> None:
-    """Refuse with a sentence where an optional package is missing.
-
-    Examples
-    --------
-    >>> need("numpy")
-    >>> need("no_such_package")
-    Traceback (most recent call last):
-        ...
-    excise.errors.ExciseError: the diagnosis needs no_such_package: pip install 'excise[eval]'.
-    """
-    missing = [_PACKAGES.get(module, module) for module in modules if find_spec(module) is None]
-    if missing:
-        raise ExciseError(f"the diagnosis needs {' and '.join(missing)}: pip install 'excise[eval]'.")
 
 
 def probe(
@@ -91,7 +73,7 @@ def probe(
     progress
         called with what is being done, how much of it is done, and how much there is.
     """
-    need("sklearn")
+    need("the probe", "eval", "sklearn")
     golds, excluded = {gold for gold, _ in pairs}, {bad for _, bad in pairs}
     ids = sorted(golds | excluded)
     places = {key: place for place, key in enumerate(ids)}

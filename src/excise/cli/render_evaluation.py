@@ -1,0 +1,92 @@
+"""How measurements look in a terminal: outcomes by system, sweeps of constants, the diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from excise.evaluation.experiments.calibration import Sweep
+    from excise.evaluation.experiments.diagnosis import Diagnosis
+
+_SIGNIFICANT = 0.05
+
+
+def outcome_table(metrics: Mapping[str, Any], title: str, tested: str) -> Table:
+    """A row per system; a star where it differs from the baseline by more than chance."""
+    systems: Mapping[str, Mapping[str, float]] = metrics["systems"]
+    columns = list(dict.fromkeys(metric for values in systems.values() for metric in values))
+    baseline = metrics["config"]["baseline"]
+    table = Table(title=Text(f"\n{title}", style="bold"), title_justify="left", box=None)
+    table.caption = f"* differs from {baseline} in {tested}, p < {_SIGNIFICANT:g}, paired bootstrap"
+    table.caption_justify = "left"
+    table.add_column("system", overflow="fold")
+    for column in columns:
+        short = column.replace("leaked_documents", "leaked")
+        table.add_column(short.replace("@", "\n@").replace("_", "\n"), justify="right", no_wrap=True)
+    for name, values in systems.items():
+        p_value = metrics["significance"].get(name, {}).get(tested, {}).get("p_value", 1.0)
+        cells = [f"{values[column]:.3f}" if column in values else "" for column in columns]
+        table.add_row(Text(name + ("*" if p_value < _SIGNIFICANT else "")), *cells)
+    return table
+
+
+def sweep_table(sweeps: Sequence[Sweep]) -> Table:
+    """What each constant does to success, source by source."""
+    table = Table("source", "constant", "value", "success@10 over the grid", "spread", "2 x SE", "verdict", box=None)
+    for one in sweeps:
+        curve = "  ".join(f"{value:g}: {rate:.3f}" for value, rate in one.success.items())
+        figures = (f"{one.default:g}", curve, f"{one.spread:.3f}", f"{one.noise:.3f}")
+        table.add_row(Text(one.source), one.constant, *figures, one.verdict)
+    return table
+
+
+def diagnosis_tables(found: Diagnosis) -> RenderableType:
+    """The diagnosis for a terminal."""
+    gaps = found.gaps
+    headline = Text.assemble(
+        (f"\n{found.suite} {found.split}", "bold"),
+        f", {found.backbone}: the excluded document outscores the gold on ",
+        (f"{gaps.inverted:.3f}", "bold"),
+        f" of {gaps.queries:,} queries.\n",
+    )
+    table = Table(title="gap S(q, n) - S(q, g) by number of excluded tokens", title_justify="left", box=None)
+    for name in ("excluded tokens", "queries", "inverted", "mean gap", "95% interval"):
+        table.add_column(name, justify="left" if name == "excluded tokens" else "right")
+    for one in (*found.buckets, gaps):
+        interval = f"{one.low:+.3f} to {one.high:+.3f}"
+        table.add_row(Text(one.name), f"{one.queries:,}", f"{one.inverted:.3f}", f"{one.mean:+.3f}", interval)
+    return Group(headline, table, _terms(found), _probe(found))
+
+
+def _terms(found: Diagnosis) -> RenderableType:
+    terms = found.terms
+    if terms is None:
+        return Text("\nNo query names its excluded topics word for word: Proposition 1 is not split.\n", style="dim")
+    return Text.assemble(
+        f"\nProposition 1, on the {terms.queries:,} queries that name their topics: mean gap ",
+        (f"{terms.epsilon + terms.excluded:+.3f}", "bold"),
+        f" = epsilon {terms.epsilon:+.3f} + |q_Z| delta {terms.excluded:+.3f}\n",
+        f"(delta {terms.delta:+.3f} a token over {terms.tokens:.1f} tokens; delta > 0 on {terms.delta_positive:.3f}, "
+        f"epsilon > 0 on {terms.epsilon_positive:.3f} of them).\n",
+    )
+
+
+def _probe(found: Diagnosis) -> RenderableType:
+    if found.probe is None:
+        return Text("Too few documents that no pair joins for the probe's folds.\n", style="dim")
+    probe = found.probe
+    title = (
+        f"linear probe, gold against excluded, {probe.pairs:,} pairs of {probe.documents:,} documents (chance 0.500)"
+    )
+    table = Table(title=title, title_justify="left", box=None)
+    table.add_column("layer")
+    for one in probe.layers:
+        table.add_column(one.layer, justify="right")
+    table.add_row("accuracy", *(f"{one.accuracy:.3f}" for one in probe.layers))
+    table.add_row("sd of folds", *(f"{one.deviation:.3f}" for one in probe.layers), style="dim")
+    return table

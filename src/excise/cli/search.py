@@ -1,0 +1,147 @@
+"""``excise index``, ``search``, ``detect`` and ``demo``."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import asdict
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from excise.cli.bar import bar
+from excise.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from excise.results import IndexReport
+    from excise.search.operator import Excise
+
+ENGINES = ("local",)
+DEMO_QUERY = "home bread baking, but not rye"
+_LINES = 256  # queries read from stdin and answered at a time
+
+
+def index_command(
+    corpus: Annotated[list[Path], typer.Argument(help="JSON lines, CSV, TSV, a BEIR folder, or a folder of texts.")],
+    index: Annotated[Path, typer.Option("--index", "-i", help="The index folder; made where it does not exist.")],
+    backbone: Annotated[str | None, typer.Option(help="Preset name, hub id, or folder of an encoder.")] = None,
+    engine: Annotated[str, typer.Option(help="Where the index lives.")] = "local",
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over lines that cannot be used.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Index documents. Calling it again goes on where an interrupted run stopped, and adds what is new."""
+    if engine not in ENGINES:
+        raise InvalidInput(f"unknown engine {engine!r}; choose one of {', '.join(ENGINES)}.")
+    for path in corpus:
+        if not path.exists():
+            raise InvalidInput(f"{path}: no such file or folder.")
+    from excise.search.operator import load
+
+    operator = load(index, backbone=backbone) if (index / "excise-index.json").exists() else load(backbone=backbone)
+    report = _index_with_bar(operator, corpus, index, skip_bad)
+    if json_:
+        typer.echo(json.dumps({"index": str(index), **asdict(report)}))
+        return
+    from excise.cli.render import indexed, show
+
+    show(indexed(report, index))
+
+
+def search_command(
+    query: Annotated[str, typer.Argument(help="What you look for.")],
+    index: Annotated[Path, typer.Option("--index", "-i", help="The index folder.")],
+    k: Annotated[int, typer.Option("-k", help="How many hits.")] = 10,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", "-x", help="Name a topic yourself, in place of the detector; repeat it."),
+    ] = None,
+    no_excise: Annotated[bool, typer.Option("--no-excise", help="Rule nothing out: the engine's ranking.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Draw how each candidate was judged.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    backbone: Annotated[str | None, typer.Option(help="By default the one that the index was built with.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="default, paper (with its adapter), or frozen-paper (on the index's vectors).")
+    ] = None,
+    reembed_first: Annotated[
+        int | None,
+        typer.Option("--reembed", min=1, metavar="N", help="Re-embed the first N candidates with the adapter."),
+    ] = None,
+    second_look: Annotated[
+        bool, typer.Option("--second-look", help="Also search with the query less its topics, and judge the union.")
+    ] = False,
+) -> None:
+    """Search an index. What the query excludes is ruled out; --exclude names it, --no-excise turns that off."""
+    if no_excise and exclude:
+        raise InvalidInput("--exclude and --no-excise contradict each other.")
+    from excise.search.operator import load
+    from excise.settings import resolve
+
+    reembed = True if reembed_first else None
+    settings = resolve(preset, reembed=reembed, reembed_first=reembed_first, second_look=second_look)
+    operator = load(index, backbone=backbone, settings=settings)
+    result = operator.search(query, k=k, exclude=() if no_excise else exclude or None)
+    if json_:
+        typer.echo(json.dumps(result.to_dict(explain), ensure_ascii=False))
+        return
+    from excise.cli.render import explanation, results, show
+
+    show(results(result))
+    if explain:
+        show(explanation(result))
+
+
+def detect_command(
+    queries: Annotated[
+        list[str] | None, typer.Argument(help="Queries; without any, lines are read from stdin.")
+    ] = None,
+    detector: Annotated[Path | None, typer.Option(help="The folder of a detector; by default the shipped one.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Nothing but the objects, on a terminal too.")] = False,
+) -> None:
+    """Read exclusions from queries: one JSON object a line, and on a terminal the query with the topic struck out."""
+    from excise.topics.detector import Detector, load_detector
+
+    reader = Detector.from_pretrained(detector) if detector else load_detector()
+    lines = iter(queries) if queries else (line.rstrip("\r\n") for line in sys.stdin)
+    asked = (line for line in lines if queries or line.strip())
+    drawn = sys.stdout.isatty() and not json_
+    while batch := list(islice(asked, _LINES)):
+        for detection in reader.detect(batch):
+            if drawn:
+                from excise.cli.render import show, struck
+
+                show(struck(detection.query, detection.topics), stderr=True)
+            typer.echo(json.dumps(detection.to_dict(), ensure_ascii=False))
+
+
+def demo_command(
+    query: Annotated[str, typer.Argument(help="What to look for in the bundled corpus.")] = DEMO_QUERY,
+    exclude: Annotated[list[str] | None, typer.Option("--exclude", "-x", help="Name the topic yourself.")] = None,
+    index: Annotated[Path, typer.Option("--index", "-i", help="Where the demo index is kept.")] = Path(".excise-demo"),
+    svg: Annotated[Path | None, typer.Option(help="Also write the picture to a file.")] = None,
+) -> None:
+    """Index the bundled corpus and search it as the frozen index would and with excise, side by side."""
+    from rich.console import Console
+
+    from excise.cli.render import explanation, side_by_side
+    from excise.search.operator import load
+    from excise.suites import bundled
+
+    operator = load()
+    with bundled.corpus() as corpus:
+        _index_with_bar(operator, [corpus], index, skip_bad=False)
+    frozen, excised = operator.search(query, exclude=()), operator.search(query, exclude=exclude or None)
+    screen = Console(record=True, width=110) if svg else Console()
+    screen.print(side_by_side(frozen, excised))
+    screen.print(explanation(excised))
+    if svg:
+        picture = screen.export_svg(title="excise demo")
+        svg.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL))  # its fonts are on the network
+
+
+def _index_with_bar(operator: Excise, corpus: list[Path], index: Path, skip_bad: bool) -> IndexReport:
+    with bar() as progress:
+        return operator.index(corpus, index, skip_bad=skip_bad, progress=partial(progress, "indexing"))

@@ -1,0 +1,34 @@
+"""Packages that only some commands need: what is missing is told with the extra that brings it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from excise.errors import ExciseError
+
+_PACKAGES = {"ir_measures": "ir-measures", "sklearn": "scikit-learn"}  # modules that their package is not named after
+
+
+def need(what: str, extra: str, *modules: str) -> None:
+    """Refuse with a sentence where an optional package is missing.
+
+    Parameters
+    ----------
+    what
+        who needs it, as the sentence begins.
+    extra
+        the extra of excise that brings the packages.
+    modules
+        the names under which they are imported. Nothing is imported here.
+
+    Examples
+    --------
+    >>> need("the diagnosis", "eval", "json")
+    >>> need("the diagnosis", "eval", "no_such_package", "nor_this")
+    Traceback (most recent call last):
+        ...
+    excise.errors.ExciseError: the diagnosis needs no_such_package and nor_this: pip install 'excise[eval]'.
+    """
+    missing = [_PACKAGES.get(module, module) for module in modules if find_spec(module) is None]
+    if missing:
+        raise ExciseError(f"{what} needs {' and '.join(missing)}: pip install 'excise[{extra}]'.")
