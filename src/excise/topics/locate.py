@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from excise.results import Topic
-from excise.topics.words import CUE, has_content, words_in_common
+from excise.topics.words import CUE, has_content, is_content, words_in_common
 
 Span = tuple[int, int]
 
@@ -22,7 +22,7 @@ _ALIKE |= {ord("\u0130"): "i"}
 _SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-_JOINERS = "\u200c\u200d"
+_JOINING = "_\u200c\u200d"
 _OWN_TAIL = re.compile(r"\+\+|[+#](?!\w)")  # "C++", "C#" and "Google+" are words of their own, not "C" and "Google"
 _OWN_HEAD = re.compile(r"(?:\A|\s)\.\Z")  # and so is ".NET"
 
@@ -82,7 +82,7 @@ def excluded_place(query: str, topic: str) -> Span | None:
     >>> excluded_place("besides turnip cake, what is turnip cake made with?", "turnip cake")
     (8, 19)
     """
-    found = occurrences(query, topic)
+    found = _named(query, topic)
     before = [0, *(end for _, end in found)]
     cued = [span for span, past in zip(found, before, strict=False) if CUE.search(query, past, span[0])]
     return (cued or found)[-1] if found else None
@@ -91,8 +91,9 @@ def excluded_place(query: str, topic: str) -> Span | None:
 def places(query: str, topics: Sequence[Topic]) -> list[Span]:
     """Every place where a query names its excluded topics, in order and apart from each other.
 
-    These are the topics' own places, every other occurrence of them, and the words in common where the query words a
-    topic differently. Where that would leave no content word of the query, only their own places count.
+    These are the topics' own places, every other occurrence of them (or of their plural where they have none), and the
+    words in common where the query words a topic differently. Where that would leave no content word of the query,
+    only the topics' own places count.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ def places(query: str, topics: Sequence[Topic]) -> list[Span]:
     []
     """
     own = [(topic.start, topic.end) for topic in topics if topic.start is not None and topic.end is not None]
-    found = {topic.text: occurrences(query, topic.text) for topic in topics}
+    found = {topic.text: _named(query, topic.text) for topic in topics}
     everywhere = own + [span for spans in found.values() for span in spans]
     differently = [topic.text for topic in topics if topic.start is None and not found[topic.text]]
     for spans in (everywhere + words_in_common(query, differently), everywhere):
@@ -135,6 +136,12 @@ def outside(text: str, spans: Sequence[Span]) -> list[str]:
         parts.append(text[at : max(at, start)])
         at = max(at, end)
     return [*parts, text[at:]]
+
+
+def _named(query: str, topic: str) -> list[Span]:
+    """Where a query names a topic, or where it never does, its plural: "no American Bulldogs"."""
+    plural = topic.rstrip() + "s"
+    return occurrences(query, topic) or (occurrences(query, plural) if is_content(plural) else [])
 
 
 def _apart(spans: Sequence[Span]) -> list[Span]:
@@ -170,27 +177,28 @@ def _starts_anew(folded: _Folded, at: int) -> bool:
 
 
 def _starts_word(text: str, at: int) -> bool:
-    return _parts(text, at) and not (text[at].isalnum() and _OWN_HEAD.search(text, max(0, at - 2), at))
+    if at == 0:
+        return True
+    if _is_mark(text[at]) or (text[at].isalnum() and _OWN_HEAD.search(text, max(0, at - 2), at)):
+        return False
+    return not _in_word(text[at - 1]) or _is_spaceless(text, at)
 
 
 def _ends_word(text: str, at: int) -> bool:
-    return _parts(text, at) and not _OWN_TAIL.match(text, at)
-
-
-def _parts(text: str, at: int) -> bool:
-    """Whether no word goes on across this place."""
-    if at in (0, len(text)):
+    if at == len(text):
         return True
-    before, after = text[at - 1], text[at]
-    if before in _JOINERS or after in _JOINERS or _is_mark(after):
+    if _is_mark(text[at]) or _OWN_TAIL.match(text, at):
         return False
-    if _SPACELESS.match(before) or _SPACELESS.match(after):
-        return True
-    return not (_in_word(before) and _in_word(after))
+    return not _in_word(text[at]) or _is_spaceless(text, at)
+
+
+def _is_spaceless(text: str, at: int) -> bool:
+    """Whether a word may end between these two letters for all that can be told."""
+    return bool(_SPACELESS.match(text, at - 1) or _SPACELESS.match(text, at))
 
 
 def _in_word(character: str) -> bool:
-    return character.isalnum() or character == "_" or _is_mark(character)
+    return character.isalnum() or character in _JOINING or _is_mark(character)
 
 
 def _is_mark(character: str) -> bool:

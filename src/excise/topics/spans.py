@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from excise.results import Topic
-from excise.topics.words import CUE, CUES, is_content, trim
+from excise.topics.words import CUE, CUE_WORDS, is_content, trim
 
 _JOINING = re.compile("[\\s'\u2019\\-\u2013/&.:\"\u201c\u201d(]*")  # what may stand between two words of one topic
 _BRIDGE = re.compile('[\\s"\u201c\u201d]+[\\w\'\u2019-]+[\\s"\u201c\u201d]+')  # or one word that was not marked
 # But not a word that separates, an operator's hyphen ("lion -tiger"), or where one quotation ends and another starts.
 _SEPARATING = re.compile(
-    rf"\b(?:{CUES}|and|but|or|plus|than|versus|vs)\b|\s[-\u2013][\"\u201c]?$|[\"\u201c\u201d].*[\"\u201c\u201d]",
+    rf"\b(?:{CUE_WORDS}|and|but|or|plus|than|versus|vs)\b|\s[-\u2013][\"\u201c]?$|[\"\u201c\u201d].*[\"\u201c\u201d]",
     re.IGNORECASE,
 )
 _SUFFIX = re.compile(r"(?:s|t|d|m|ll|re|ve)\b")
 # "(excluding Hamlet)": what is said in brackets ends with them.
-_ASIDE = re.compile(rf"\(\s*(?:{CUES})\s+((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
+_ASIDE = re.compile(rf"\(\s*(?:{CUE_WORDS})\s+((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
 
 
 def read_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: float) -> tuple[Topic, ...]:

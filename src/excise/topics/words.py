@@ -15,9 +15,11 @@ STOP_WORDS = frozenset(  # one block of words reads better than a hundred and fi
     """.split()  # noqa: SIM905
 )
 
-CUES = "apart from|aside from|besides|but not|except for|except|exclud\\w+|minus|neither|never|no|nor|not|other than"
-CUES += "|without"
-CUE = re.compile(rf"\b(?:{CUES})\b", re.IGNORECASE)  # says that what follows is excluded
+CUE_WORDS = (
+    "apart from|aside from|besides|but not|except for|except|exclud\\w+|minus|neither|never|no|nor|not|other than"
+)
+CUE_WORDS += "|without"
+CUE = re.compile(rf"\b(?:{CUE_WORDS})\b", re.IGNORECASE)  # says that what follows is excluded
 _WORD = re.compile(r"\w+")
 # "details about Tesla", "his involvement with Tesla": words that introduce a topic and name none.
 _INTRODUCING = re.compile(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from excise.documents import Document
+from excise.topics.locate import occurrences
 from excise.xbench.answers import Desk, Malformed, Missing, json_object, text_of, truth_of
 from excise.xbench.cues import STRICT_CUES, Tier, cue_problem, explicit_cues
 from excise.xbench.prompts import CUES, STYLES, prompt
@@ -271,14 +272,14 @@ class _Author:
 
 
 def named(query: str, wording: str) -> bool:
-    """Whether a query has a topic's words in it, letter for letter but for case.
+    """Whether a query has a topic's words in it, as whole words, letter for letter but for case.
 
     Examples
     --------
     >>> named("cars, not the Model Y", "model y"), named("cars, not the Model 3", "model y")
     (True, False)
     """
-    return wording.casefold() in query.casefold()
+    return bool(occurrences(query, wording))
 
 
 def query_question(model: Model, query: str, topic: str) -> Request:

@@ -16,7 +16,6 @@ document apart.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,6 +30,7 @@ from excise.evaluation.experiments.probe import Probe, probe
 from excise.evaluation.measures.significance import bootstrap_means
 from excise.progress import Progress, silent
 from excise.suites.suites import Query, Suite, SuiteError
+from excise.topics.locate import occurrences
 from excise.vectors.encoded import EncodedQuery
 from excise.vectors.maxsim import best_matches
 from excise.vectors.ragged import Ragged
@@ -214,14 +214,8 @@ def find_topics(text: str, topics: Sequence[str]) -> list[tuple[int, int]]:
     >>> find_topics("cars, but no tesla", ["Tesla"]), find_topics("teslas", ["Tesla"])
     ([(13, 18)], [])
     """
-    places: list[tuple[int, int]] = []
-    for topic in topics:
-        own = re.finditer(rf"(?<!\w){re.escape(topic.strip())}(?!\w)", text, re.IGNORECASE) if topic.strip() else ()
-        found = [match.span() for match in own]
-        if not found:
-            return []
-        places += found
-    return places
+    found = [occurrences(text, topic) for topic in topics]
+    return [span for spans in found for span in spans] if all(found) else []
 
 
 def _golds(suite: Suite, query: Query) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.errors import BadCorpus
+from excise.topics.locate import occurrences
 from excise.training.detector.generator import generate
 
 LONG_WORDS = 30  # from this many words on, a query counts as long
@@ -48,25 +49,15 @@ class Example:
 
 
 def located(text: str, topics: Iterable[str]) -> tuple[tuple[int, int], ...] | None:
-    """Where topics stand in a text, every occurrence; None where one does not.
+    """Where topics stand in a text as whole words, every occurrence; None where one does not.
 
     Examples
     --------
     >>> located("tea, not Coffee, never coffee", ["coffee"])
     ((9, 15), (23, 29))
     """
-    spans: list[tuple[int, int]] = []
-    same_length = len(text.casefold()) == len(text)  # else offsets would shift: case counts then
-    folded = text.casefold() if same_length else text
-    for topic in topics:
-        needle = (topic.casefold() if same_length else topic).strip(" \"'\u201c\u201d\u2018\u2019.,;")
-        start = folded.find(needle) if needle else -1
-        if start < 0:
-            return None
-        while start >= 0:
-            spans.append((start, start + len(needle)))
-            start = folded.find(needle, start + len(needle))
-    return tuple(sorted(spans))
+    found = [occurrences(text, topic.strip(" \"'\u201c\u201d\u2018\u2019.,;")) for topic in topics]
+    return tuple(sorted(span for spans in found for span in spans)) if all(found) else None
 
 
 def own_examples() -> Iterator[Example]:
