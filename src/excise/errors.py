@@ -21,3 +21,7 @@ class BackboneError(ExciseError):
 
 class BadIndex(ExciseError):
     """An index folder that is missing, damaged, foreign, or cannot be written."""
+
+
+class SuiteError(ExciseError, ValueError):
+    """A suite or a file of pairs that cannot be used; the message names the file, and the line where there is one."""

@@ -1,15 +1,18 @@
-"""Suites and pairs as they are on disk, and the sentence that each kind of bad one gets."""
+"""Suites as they are on disk, and the sentence that each kind of bad one gets."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from excise.errors import InvalidInput
-from excise.suites.suites import Pair, Preference, Query, SuiteError, load_pairs, load_suite
+from excise.documents import Document
+from excise.errors import InvalidInput, SuiteError
+from excise.suites import corpus_file
+from excise.suites.suites import Query, Suite, load_suite
 
 QRELS = "query-id\tcorpus-id\tscore\n"
 NEGATIVES = "query-id\tcorpus-id\n"
@@ -131,7 +134,9 @@ def gone(name: str) -> Callable[[Path], object]:
         (put("queries.jsonl", '{"_id": "q", "text": "x", "metadata": {"excluded": "y"}}\n'), "a list of texts"),
         (put("queries.jsonl", '{"_id": "q", "text": "x", "metadata": {"tier": 1}}\n'), "tier of query 'q' must be"),
         (put("corpus.jsonl", '{"text": "x"}\n'), r"corpus\.jsonl, line 1: a document needs an '_id'"),
-        (put("corpus.jsonl", '{"_id": true}\n'), r"corpus\.jsonl, line 1: a document needs an '_id'"),
+        (put("corpus.jsonl", '{"_id": true}\n'), r"corpus\.jsonl, line 1: a document's id must be .*, got True"),
+        (put("corpus.jsonl", '{"_id": "a", "text": " "}\n'), r"corpus\.jsonl, line 1: document 'a' has an empty text"),
+        (put("corpus.jsonl", '{"_id": "a", "text": "x"}\n' * 2), "line 2: the id 'a' was already used at line 1"),
         (lambda folder: (folder / "corpus.jsonl").write_bytes(b'{"_id": "\xff"}'), "line 1: not UTF-8"),
     ],
 )
@@ -155,41 +160,35 @@ def test_missing_folders_and_empty_splits(folder: Path, tmp_path: Path) -> None:
         load_suite(folder, "train")
 
 
-def test_boolean_pairs(tmp_path: Path) -> None:
-    record = {"_id": "p1", "text": "x not z", "operator": "NOT", "positive": "about x", "negative": "about z"}
-    pairs = load_pairs(write_lines(tmp_path / "dev_pairs.jsonl", [record]))
-    assert (pairs.name, pairs.kind) == ("dev_pairs", "boolean")
-    assert pairs.pairs == (Pair("p1", (Preference("x not z", "about x", "about z"),)),)
+def test_the_corpus_is_read_once(folder: Path) -> None:
+    """What is asked for later comes from memory: the file may be gone."""
+    suite = load_suite(folder, "dev", limit=1)
+    content = (folder / "corpus.jsonl").read_bytes()
+    (folder / "corpus.jsonl").unlink()
+    assert list(suite.documents()) == [Document(name, f"about {name}") for name in "abc"]
+    assert suite.documents() is suite.documents()
+    assert suite.corpus_fingerprint == sha256(content).hexdigest()[:16]
 
 
-def test_nevir_pairs_have_two_preferences(tmp_path: Path) -> None:
-    record = {"q1": "who did?", "q2": "who did not?", "doc1": "he did", "doc2": "he did not"}
-    pairs = load_pairs(write_lines(tmp_path / "n.jsonl", [record]))
-    first = Preference("who did?", "he did", "he did not")
-    second = Preference("who did not?", "he did not", "he did")
-    assert (pairs.kind, pairs.pairs) == ("nevir", (Pair("line-1", (first, second)),))
+def test_a_long_corpus_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = load_suite(folder, "dev")
+    monkeypatch.setattr(corpus_file, "KEPT_BYTES", 1)
+    long = load_suite(folder, "dev")
+    assert long.corpus_file is not None
+    assert long.corpus_file.kept is None
+    assert list(long.documents()) == list(short.documents())
+    assert long.corpus_fingerprint == short.corpus_fingerprint
 
 
-BOOLEAN = {"_id": "p1", "text": "x not z", "positive": "about x", "negative": "about z"}
+def test_a_suite_made_by_hand_reads_its_corpus_when_asked(folder: Path) -> None:
+    suite = Suite("cars", folder, "dev", folder / "corpus.jsonl", (), {}, {})
+    assert [document.id for document in suite.documents()] == ["a", "b", "c"]
+    assert suite.corpus_fingerprint == load_suite(folder, "dev").corpus_fingerprint
 
 
-@pytest.mark.parametrize(
-    ("records", "sentence"),
-    [
-        ([], "holds no pairs"),
-        ([BOOLEAN, BOOLEAN], "line 2: the pair id 'p1' was already used"),
-        ([BOOLEAN, {"q1": "a", "q2": "b", "doc1": "c", "doc2": "d"}], "line 2: a nevir pair among boolean pairs"),
-        ([BOOLEAN | {"negative": ""}], "line 1: a pair needs the texts text, positive, negative or q1, q2"),
-        ([{}], "got the fields none"),
-        ([BOOLEAN | {"_id": None}], "line 1: a pair's '_id' must be"),
-        (["text"], "line 1: must be a JSON object, got str"),
-    ],
-)
-def test_bad_pairs_get_one_sentence(tmp_path: Path, records: list[object], sentence: str) -> None:
-    with pytest.raises(SuiteError, match=sentence):
-        load_pairs(write_lines(tmp_path / "p.jsonl", records))
-
-
-def test_a_missing_file_of_pairs(tmp_path: Path) -> None:
-    with pytest.raises(SuiteError, match="no such file"):
-        load_pairs(tmp_path / "nowhere.jsonl")
+def test_broken_text_in_queries_and_documents_is_replaced(folder: Path) -> None:
+    (folder / "corpus.jsonl").write_text(r'{"_id": "a", "text": "\ud83d x"}' + "\n")
+    (folder / "queries.jsonl").write_text(r'{"_id": "q1", "text": "tea \ud83d"}' + "\n")
+    suite = load_suite(folder, "train")
+    assert suite.queries[0].text == "tea \N{REPLACEMENT CHARACTER}"
+    assert [document.text for document in suite.documents()] == ["\N{REPLACEMENT CHARACTER} x"]

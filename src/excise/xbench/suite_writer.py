@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from excise.documents import Corpus, Document
-from excise.suites.suites import Suite, load_pairs, load_suite
+from excise.suites.pairs import load_pairs
+from excise.suites.suites import Suite, load_suite
 from excise.xbench.records import Record
 from excise.xbench.storage import XBenchError, json_line, read_lines, write_lines, write_text
 

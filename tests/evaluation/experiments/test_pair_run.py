@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from excise.errors import InvalidInput
+from excise.errors import InvalidInput, SuiteError
 from excise.evaluation.experiments import pair_run as pairs
 from excise.evaluation.experiments.pair_run import evaluate_pairs
 from excise.results import Topic
-from excise.suites.suites import SuiteError
 
 LEAF = "The Nissan Leaf is an electric hatchback."
 TESLA = "The Tesla Model 3 is an electric car: cars from Tesla are electric."

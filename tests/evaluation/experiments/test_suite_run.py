@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from excise.engines.local.engine import MANIFEST
-from excise.errors import InvalidInput
+from excise.errors import InvalidInput, SuiteError
 from excise.evaluation.experiments import suite_run as runner
 from excise.evaluation.experiments.run_folder import RunError
 from excise.evaluation.experiments.suite_run import evaluate
 from excise.evaluation.measures.outcomes import METRICS
 from excise.results import Topic
-from excise.suites.suites import SuiteError
 
 SYSTEMS = "frozen,bm25,excise:oracle,bm25-z:oracle"
 

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from excise.documents import Corpus, Document
 from excise.encoders.backbone import Backbone
 from excise.engines.local.engine import IndexInfo, LocalEngine
-from excise.errors import InvalidInput
+from excise.errors import InvalidInput, SuiteError
 from excise.evaluation.experiments.probe import Probe, probe
 from excise.evaluation.measures.significance import bootstrap_means
 from excise.progress import Progress, silent
-from excise.suites.suites import Query, Suite, SuiteError
+from excise.suites.suites import Query, Suite
 from excise.topics.locate import occurrences
 from excise.vectors.encoded import EncodedQuery
 from excise.vectors.maxsim import best_matches

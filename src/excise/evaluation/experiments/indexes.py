@@ -9,9 +9,10 @@ from pathlib import Path
 from excise.documents import Corpus
 from excise.encoders.backbone import Backbone
 from excise.engines.local.engine import MANIFEST, LocalEngine
+from excise.errors import SuiteError
 from excise.progress import Progress
 from excise.search.operator import Excise, load
-from excise.suites.suites import Suite, SuiteError
+from excise.suites.suites import Suite
 
 _CHUNK = 1 << 20
 

@@ -20,7 +20,8 @@ from excise.evaluation.systems.registry import System, find_systems
 from excise.evaluation.systems.topic_sources import detect_topics
 from excise.progress import Progress, silent
 from excise.results import Topic
-from excise.suites.suites import Pair, PairSet, Query, load_pairs
+from excise.suites.pairs import PairSet, PassagePair, load_pairs
+from excise.suites.suites import Query
 
 Detected = dict[str, tuple[Topic, ...]]
 
@@ -43,7 +44,7 @@ def evaluate_pairs(
     Parameters
     ----------
     file
-        as in :func:`excise.suites.suites.load_pairs`.
+        as in :func:`excise.suites.pairs.load_pairs`.
     systems, out, baseline, overwrite, progress
         as in :func:`excise.evaluation.experiments.suite_run.evaluate`.
     limit
@@ -72,7 +73,7 @@ def evaluate_pairs(
     return metrics
 
 
-def _topics(systems: Sequence[System], pairs: Sequence[Pair]) -> Detected:
+def _topics(systems: Sequence[System], pairs: Sequence[PassagePair]) -> Detected:
     for system in systems:
         if system.source == "oracle":
             raise InvalidInput(f"{system.name!r}: pairs name no excluded topics, so that ':oracle' has none to take.")
@@ -82,7 +83,7 @@ def _topics(systems: Sequence[System], pairs: Sequence[Pair]) -> Detected:
     return dict(zip(queries, detect_topics(queries), strict=True))
 
 
-def _passages(pair: Pair) -> list[tuple[Document, Document]]:
+def _passages(pair: PassagePair) -> list[tuple[Document, Document]]:
     """For each preference, the passage that is preferred and the other one."""
     return [
         (Document(f"{pair.id}/{n}/preferred", wish.preferred), Document(f"{pair.id}/{n}/other", wish.other))
@@ -90,12 +91,12 @@ def _passages(pair: Pair) -> list[tuple[Document, Document]]:
     ]
 
 
-def _cases(pair: Pair, collection: Collection) -> Iterator[Case]:
+def _cases(pair: PassagePair, collection: Collection) -> Iterator[Case]:
     for preference, passages in zip(pair.preferences, _passages(pair), strict=True):
         yield reranked_case(Query(pair.id, preference.query), passages, collection)
 
 
-def _record(system: System, pair: Pair, cases: Sequence[Case], topics: Detected) -> dict[str, Any]:
+def _record(system: System, pair: PassagePair, cases: Sequence[Case], topics: Detected) -> dict[str, Any]:
     rankings = [system.rank(case, topics[case.query.text] if system.source == "detector" else ()) for case in cases]
     scores = [
         (_score(ranking, preferred), _score(ranking, other))
@@ -128,7 +129,7 @@ def _plain(score: float) -> float | None:
 
 
 def _summary(
-    loaded: PairSet, pairs: Sequence[Pair], systems: Sequence[System], folder: RunFolder, baseline: str
+    loaded: PairSet, pairs: Sequence[PassagePair], systems: Sequence[System], folder: RunFolder, baseline: str
 ) -> dict[str, Any]:
     outcomes = {
         system.name: {pair.id: folder.finished[system.name, pair.id]["metrics"]["accuracy"] for pair in pairs}

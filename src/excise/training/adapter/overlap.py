@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.suites.suites import BUILT_IN, SuiteError, load_pairs, load_suite
+from excise.errors import SuiteError
+from excise.suites.pairs import load_pairs
+from excise.suites.suites import BUILT_IN, load_suite
 from excise.training.adapter.triples import Triple, documents_of
 
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
