@@ -62,6 +62,7 @@ def test_several_paths_are_one_corpus(tmp_path: Path) -> None:
         ('{"id": "a", "text": "again"}', "already used at"),
         ('{"id": "' + "x" * 600 + '", "text": "x"}', "at most 512"),
         ("[" * 100_000, "not valid JSON"),
+        ('{"id": ' + "9" * 5_000 + ', "text": "x"}', "not valid JSON"),
     ],
 )
 def test_bad_lines_are_named(tmp_path: Path, line: str, sentence: str) -> None:
@@ -87,6 +88,28 @@ def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
         read(tmp_path / "t")
 
 
+def test_halves_of_characters_are_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"id": "a\\ud83d", "title": "\\udcff", "text": "x\\ud83d \\ud83d\\ude00"}\n')
+    assert read(path) == [Document("a\ufffd", "x\ufffd \U0001f600", "\ufffd")]
+    assert Document("a\udcff", "x\udcff", "t\udcff") == Document("a\ufffd", "x\ufffd", "t\ufffd")
+
+
+def test_ids_that_are_one_when_replaced_are_duplicates(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"id": "a\\ud83d", "text": "x"}\n{"id": "a\\ud83e", "text": "y"}\n')
+    with pytest.raises(BadCorpus, match="line 2: the id 'a\ufffd' was already used at"):
+        read(path)
+    with pytest.raises(InvalidInput, match="stands for two documents"):
+        read_documents([{"id": "a\ud83d", "text": "x"}, {"id": "a\ud83e", "text": "y"}])
+
+
+def test_control_characters_are_text_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    path.write_bytes(b"id,text\na,nul\x00 and \x1b[2J\nb,\xff\n")
+    assert read(path) == [Document("a", "nul\x00 and \x1b[2J"), Document("b", "\ufffd")]
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -104,9 +127,21 @@ def test_bad_tables_are_named(tmp_path: Path, content: str, sentence: str) -> No
         read(path)
 
 
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails when it is read")
+@pytest.mark.parametrize("name", ["c.jsonl", "c.csv", "c.txt"])
+def test_files_that_cannot_be_read_are_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).symlink_to("/proc/self/mem")
+    with pytest.raises(BadCorpus, match=f"{name}: cannot be read"):
+        read(tmp_path / name)
+
+
 def test_missing_empty_and_unknown(tmp_path: Path) -> None:
     with pytest.raises(BadCorpus, match="no such file"):
         Corpus([tmp_path / "nowhere"])
+    with pytest.raises(BadCorpus, match="no such file"):
+        read_documents("a text that was taken for a path " * 200)
+    with pytest.raises(BadCorpus, match="no such file"):
+        read_documents("nul\x00")
     with pytest.raises(BadCorpus, match="at least one corpus"):
         Corpus([])
     with pytest.raises(BadCorpus, match="holds neither"):
@@ -123,6 +158,8 @@ def test_documents_in_memory() -> None:
         read_documents([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}])
     with pytest.raises(InvalidInput, match="a path or a list"):
         read_documents(5)
+    with pytest.raises(InvalidInput, match="enormous number"):
+        read_documents([{"id": 10**5_000, "text": "x"}])
 
 
 def test_title_and_text_are_encoded_together() -> None:
