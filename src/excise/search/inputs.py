@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from excise.documents import Document
 from excise.errors import InvalidInput
 from excise.results import Topic
-from excise.text import checked_query as checked_query  # one of the checks that callers of a search need
-from excise.text import clean
+from excise.text import checked_query, clean
 from excise.topics.locate import excluded_place
 
 MAX_K = 1_000

@@ -21,11 +21,12 @@ from excise.rules.coverage import cover, lifted
 from excise.rules.decision import Decision, Floats
 from excise.rules.paper import demote
 from excise.rules.titles import title_matches
-from excise.search.inputs import checked_query, named_topics
+from excise.search.inputs import named_topics
 from excise.search.models import SearchModels
 from excise.search.stages import Judgement, SearchVectors, Shortlist, Weighed
 from excise.search.weighing import maxsim_of, signals_of
 from excise.settings import Settings
+from excise.text import checked_query
 from excise.vectors.encoded import EncodedQuery
 
 if TYPE_CHECKING:
