@@ -1,6 +1,7 @@
-"""First stages: one small protocol (:mod:`excise.engines.base`) and the engines that speak it."""
+"""First stages: one contract (:mod:`excise.engines.base`) and the engines that keep it."""
 
-from excise.engines.base import Candidate, Engine
+from excise.engines.base import Engine, Found, Reader, Writer
 from excise.engines.local.engine import LocalEngine
+from excise.engines.local.manifest import MANIFEST
 
-__all__ = ["Candidate", "Engine", "LocalEngine"]
+__all__ = ["MANIFEST", "Engine", "Found", "LocalEngine", "Reader", "Writer"]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
-from excise.errors import BackboneError
+from excise.errors import BackboneError, InvalidInput
 from excise.vectors.encoded import EncodedDocuments, EncoderInfo
 from excise.vectors.ragged import Vectors
 
@@ -104,10 +104,41 @@ class Engine(Writer, Protocol):
 
 def expect(engine: Engine, encoder: EncoderInfo) -> None:
     """Refuse an encoder other than the one that an index was built with."""
-    built = engine.reader().encoder
+    expect_encoder(engine.name, engine.reader().encoder, encoder)
+
+
+def expect_encoder(name: str, built: EncoderInfo, encoder: EncoderInfo) -> None:
+    """Refuse an encoder other than the one that the index of this name was built with."""
     if built.fingerprint != encoder.fingerprint:
         raise BackboneError(
-            f"{engine.name} was built with the backbone {built.backbone!r} ({built.fingerprint}), and this is "
+            f"{name} was built with the backbone {built.backbone!r} ({built.fingerprint}), and this is "
             f"{encoder.backbone!r} ({encoder.fingerprint}): their vectors do not compare. Use the same backbone, or "
             "build another index."
         )
+
+
+def check_batch(documents: Sequence[Document], encoded: EncodedDocuments, dimensions: int) -> None:
+    """Refuse what no engine can add: two documents of one id, vectors of other documents or of another encoder."""
+    if len(documents) != len(encoded):
+        raise InvalidInput(f"there are {len(documents)} documents, and vectors of {len(encoded)}.")
+    width = encoded.windows.vectors.shape[1]
+    if width != dimensions:
+        raise InvalidInput(f"the vectors have {width} dimensions, and those of the index have {dimensions}.")
+    seen: set[str] = set()
+    for document in documents:
+        if document.id in seen:
+            raise InvalidInput(f"the id {document.id!r} stands for two documents.")
+        seen.add(document.id)
+
+
+def check_search(queries: Sequence[Vectors], k: int, dimensions: int) -> None:
+    """Refuse what no engine can search for."""
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise InvalidInput(f"k must be a whole number of at least 1, got {k!r}.")
+    for query in queries:
+        if query.ndim != 2 or len(query) == 0 or query.shape[1] != dimensions:
+            raise InvalidInput(
+                f"a query needs at least one token vector of {dimensions} dimensions, got shape {query.shape}."
+            )
+        if not np.isfinite(query).all():
+            raise InvalidInput("a query's token vectors must be finite numbers.")

@@ -21,6 +21,8 @@ from excise.vectors.ragged import Ragged, Vectors
 Backend = Literal["torch", "numpy"]
 Pooling = Literal["mean", "max", "top-m", "per-topic"]
 
+_PRODUCT_TOKENS = 512  # query tokens multiplied with a chunk of document tokens at a time: 16 MB of products
+
 POOLINGS: tuple[Pooling, ...] = ("mean", "max", "top-m", "per-topic")
 
 
@@ -42,13 +44,7 @@ def best_matches(query: Vectors, documents: Ragged, backend: Backend | None = No
     >>> best_matches(np.array([[1.0, 0.0]]), documents).round(2).tolist()
     [[1.0], [0.6000000238418579]]
     """
-    if query.ndim != 2 or len(query) == 0:
-        raise InvalidInput(f"a query needs at least one token vector, got shape {query.shape}.")
-    if query.shape[1] != documents.vectors.shape[1]:
-        raise InvalidInput(
-            f"the query has {query.shape[1]} dimensions and the documents have {documents.vectors.shape[1]}: "
-            "they come from different encoders."
-        )
+    _check_query(query, documents)
     product = _torch_matches if (backend or _default_backend()) == "torch" else _numpy_matches
     matches = np.empty((len(documents), len(query)), dtype=np.float32)
     wanted = np.ascontiguousarray(query, dtype=np.float32)
@@ -56,6 +52,16 @@ def best_matches(query: Vectors, documents: Ragged, backend: Backend | None = No
         starts = documents.offsets[texts] - rows.start
         matches[texts] = product(wanted, documents.vectors[rows], starts)
     return matches
+
+
+def _check_query(query: Vectors, documents: Ragged) -> None:
+    if query.ndim != 2 or len(query) == 0:
+        raise InvalidInput(f"a query needs at least one token vector, got shape {query.shape}.")
+    if query.shape[1] != documents.vectors.shape[1]:
+        raise InvalidInput(
+            f"the query has {query.shape[1]} dimensions and the documents have {documents.vectors.shape[1]}: "
+            "they come from different encoders."
+        )
 
 
 @cache
@@ -90,6 +96,51 @@ def maxsim(query: Vectors, documents: Ragged, backend: Backend | None = None) ->
     # Added up token by token in double precision, so that the sum does not depend on the shape of the batch.
     total = best_matches(query, documents, backend).sum(axis=1, dtype=np.float64)
     return np.asarray(total, dtype=np.float32)
+
+
+def maxsim_many(queries: Sequence[Vectors], documents: Ragged, backend: Backend | None = None) -> NDArray[np.float32]:
+    """S(q, d) of several queries in one pass over the documents: a matrix of queries by documents.
+
+    The documents' vectors are read and widened once for all queries together. One query by itself gets the very bits of
+    :func:`maxsim`; among others its products may be rounded differently in the last place.
+
+    Examples
+    --------
+    >>> documents = Ragged.of([np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.6, 0.8]])])
+    >>> maxsim_many([np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0]])], documents).round(2).tolist()
+    [[2.0, 1.399999976158142], [1.0, 0.800000011920929]]
+    """
+    for query in queries:
+        _check_query(query, documents)
+    product = _torch_matches if (backend or _default_backend()) == "torch" else _numpy_matches
+    scores = np.empty((len(queries), len(documents)), dtype=np.float32)
+    groups = [(group, _stacked(queries, group)) for group in _groups([len(query) for query in queries])]
+    for texts, rows in documents.chunks():
+        starts = documents.offsets[texts] - rows.start
+        for group, stacked in groups:
+            matches = product(stacked, documents.vectors[rows], starts)
+            ends = np.cumsum([len(queries[number]) for number in group])
+            for number, own in zip(group, np.split(matches, ends[:-1], axis=1), strict=True):
+                scores[number, texts] = np.ascontiguousarray(own).sum(axis=1, dtype=np.float64)
+    return scores
+
+
+def _stacked(queries: Sequence[Vectors], group: range) -> Vectors:
+    return np.ascontiguousarray(np.concatenate([queries[number] for number in group]), dtype=np.float32)
+
+
+def _groups(lengths: Sequence[int]) -> list[range]:
+    """Neighbouring queries of together about as many tokens as one product should have, for the memory it takes."""
+    groups: list[range] = []
+    size = 0
+    for number, length in enumerate(lengths):
+        if groups and size + length <= _PRODUCT_TOKENS:
+            groups[-1] = range(groups[-1].start, number + 1)
+            size += length
+        else:
+            groups.append(range(number, number + 1))
+            size = length
+    return groups
 
 
 def evidence(

@@ -1,352 +1,249 @@
 """The embedded engine: an exact late-interaction index in a folder, with no server and no rewriting.
 
-The manifest ``excise-index.json`` names the segments that make up the index. A write first puts a new segment
-beside the others, then replaces the manifest in one step: a crash in between leaves the old index as it was,
-and readers in other processes go on with what they have until their next search.
+A write puts a new segment beside the others, then replaces the manifest in one step: a crash in between leaves the old
+index as it was, and readers, in this process and in others, go on with the state they have. Writers wait for one
+another by a lock file; whatever removes or replaces files does so while it holds the lock. Readers never lock.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from threading import Lock
 
 from excise.documents import Document
-from excise.encoders.backbone import Backbone
-from excise.engines.base import Candidate
-from excise.engines.local.segment import Segment, digest, write_segment
-from excise.errors import BackboneError, BadIndex
-from excise.vectors.encoded import EncodedDocuments
-from excise.vectors.ragged import Ragged, Vectors
+from excise.engines.base import check_batch, expect, expect_encoder
+from excise.engines.local.durable import make_folder, replace_file, unfinished
+from excise.engines.local.manifest import (
+    MANIFEST,
+    Manifest,
+    SegmentEntry,
+    head_of,
+    is_segment_name,
+    new_segment_name,
+    read_head,
+)
+from excise.engines.local.merging import SegmentSize, merges_due
+from excise.engines.local.segment_writer import merge_segments, write_segment
+from excise.engines.local.snapshot import Place, Snapshot
+from excise.errors import BadIndex
+from excise.vectors.encoded import EncodedDocuments, EncoderInfo
 
-try:
-    import fcntl
-except ImportError:  # no advisory locks on this system: two writers at once are then the user's to avoid
-    fcntl = None  # type: ignore[assignment]
-
-MANIFEST = "excise-index.json"
-_FORMAT, _VERSION = "excise-index", 1
-SEGMENT_DOCUMENTS = 1024  # a full segment: what is committed at a time, and what merging aims at
-_FEW_SEGMENTS = 8  # so few are left alone, however small
-_READ_ATTEMPTS = 5  # a reader may meet a folder that a writer has just merged away
-
-
-@dataclass(frozen=True)
-class IndexInfo:
-    """Which encoder an index was built with."""
-
-    backbone: str
-    fingerprint: str
-    dimensions: int
-    window_words: int
-    word_budget: int
-
-    @classmethod
-    def of(cls, backbone: Backbone) -> IndexInfo:
-        windowing = backbone.windowing
-        return cls(backbone.name, backbone.fingerprint, backbone.dimensions, windowing.words, windowing.budget)
-
-
-@dataclass(frozen=True, eq=False)
-class _State:
-    """What one manifest says, opened."""
-
-    manifest: dict[str, Any]
-    segments: list[Segment]
-    deleted: list[NDArray[np.bool_]]
-    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+_LOCK = "write.lock"
+_PATIENCE = 60.0
+_MANY_SEGMENTS = 64  # adding merges by itself from here on: each segment keeps two files open
 
 
 class LocalEngine:
-    """An index in a folder. Open one with :meth:`open`, make one with :meth:`create`."""
+    """An index in a folder. Open one with :meth:`open`, make one with :meth:`create`; threads may share it.
 
-    def __init__(self, folder: Path) -> None:
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from excise.vectors.ragged import Ragged
+    >>> with TemporaryDirectory() as folder:
+    ...     engine = LocalEngine.create(folder, EncoderInfo("made-up", "0", 2, 200, 1000))
+    ...     vectors = Ragged.of([np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])])
+    ...     engine.add([Document("x", "along x"), Document("y", "along y")], EncodedDocuments(vectors, np.arange(3)))
+    ...     before = engine.reader()
+    ...     deleted = engine.delete(["y"])
+    ...     found = before.search([np.array([[0.6, 0.8]], dtype=np.float32)], k=1)[0]
+    ...     found.documents[0].id, list(engine.reader().ids())
+    ('y', ['x'])
+    """
+
+    def __init__(self, folder: Path, snapshot: Snapshot, patience: float) -> None:
         self.folder = folder
-        self._stamp: tuple[int, int, int] | None = None
-        self._state = self._load()
+        self._encoder = snapshot.encoder
+        self._patience = patience
+        self._snapshot = snapshot
+        self._loading = Lock()
 
     @classmethod
-    def create(cls, folder: str | Path, info: IndexInfo) -> LocalEngine:
-        """Make an empty index in a folder that is new, empty, or already an index of the same encoder."""
+    def create(cls, folder: str | Path, encoder: EncoderInfo, *, patience: float = _PATIENCE) -> LocalEngine:
+        """An index for an encoder's vectors: a new one, or the one in the folder if its encoder is the same.
+
+        Nothing is written before the first documents are added, so what fails before then leaves no trace.
+
+        Parameters
+        ----------
+        folder
+            new, empty, already an index, or holding nothing but what an interrupted first write has left.
+        encoder
+            where the vectors will come from.
+        patience
+            how many seconds a write waits while another process writes.
+        """
         path = Path(folder)
-        if (path / MANIFEST).exists():
-            engine = cls.open(path)
-            engine.expect(info)
-            return engine
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise BadIndex(f"{path} is not empty and is not an excise index; name a new folder.")
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            _replace(path / MANIFEST, _manifest(info, 0, [], {}))
+            names = os.listdir(path)
+        except FileNotFoundError:
+            names = []
+        except NotADirectoryError:
+            raise BadIndex(f"{path} is a file; name a new folder.") from None
         except OSError as error:
-            raise _unwritable(path, error) from error
-        return cls(path)
+            raise BadIndex(f"{path} could not be read: {error.strerror or error}.") from error
+        if MANIFEST in names:
+            engine = cls.open(path, patience=patience)
+            expect(engine, encoder)
+            return engine
+        if not all(name in (_LOCK, unfinished(Path(MANIFEST)).name) or is_segment_name(name) for name in names):
+            raise BadIndex(f"{path} is not empty and is not an excise index; name a new folder.")
+        return cls(path, Snapshot(path, Manifest(encoder)), patience)
 
     @classmethod
-    def open(cls, folder: str | Path) -> LocalEngine:
-        """Open an existing index for searching and for adding."""
+    def open(cls, folder: str | Path, *, patience: float = _PATIENCE) -> LocalEngine:
+        """Open an existing index for searching and for writing."""
         path = Path(folder)
         if not path.is_dir():
             raise BadIndex(f"{path}: there is no such index; make one with 'excise index'.")
         if not (path / MANIFEST).is_file():
             raise BadIndex(f"{path} is not an excise index: it has no {MANIFEST}.")
-        return cls(path)
-
-    def remove_if_empty(self) -> None:
-        """Take an index that holds nothing off the disk again: what a first write that failed should leave."""
-        if len(self) == 0:
-            self._sweep()
-            for name in (MANIFEST, f"{MANIFEST}.new", "write.lock"):
-                (self.folder / name).unlink(missing_ok=True)
-            with suppress(OSError):
-                self.folder.rmdir()
+        return cls(path, _newest(path, None), patience)
 
     @property
-    def info(self) -> IndexInfo:
-        return IndexInfo(**self._state.manifest["encoder"])
+    def name(self) -> str:
+        return str(self.folder)
 
-    @property
-    def fingerprint(self) -> str:
-        manifest = self._state.manifest
-        return f"{manifest['encoder']['fingerprint']}-{manifest['id']}-{manifest['generation']}"
-
-    def expect(self, info: IndexInfo) -> None:
-        """Refuse an encoder other than the one that the index was built with."""
-        mine = self.info
-        if mine.fingerprint != info.fingerprint:
-            raise BackboneError(
-                f"{self.folder} was built with the backbone {mine.backbone!r} ({mine.fingerprint}), and this is "
-                f"{info.backbone!r} ({info.fingerprint}): their vectors do not compare. Use the same backbone, or "
-                "build another index."
-            )
-
-    def __len__(self) -> int:
-        return len(self._state.places)
-
-    def __contains__(self, document: Document) -> bool:
-        """Whether this very document, same title and text, is in the index."""
-        place = self._state.places.get(document.id)
-        return place is not None and int(self._state.segments[place[0]].digests[place[1]]) == digest(document)
-
-    def ids(self) -> list[str]:
-        """Every id in the index, in the order of indexing."""
-        return list(self._state.places)
-
-    def search(self, query: Vectors, k: int) -> list[Candidate]:
-        self._refresh()
-        state = self._state
-        found: list[tuple[float, int, int]] = []
-        for number, (segment, deleted) in enumerate(zip(state.segments, state.deleted, strict=True)):
-            scores = segment.scores(query)
-            if not np.isfinite(scores).all():
-                raise BadIndex(f"{segment.folder} is damaged: it holds vectors that are not numbers.")
-            scores = np.where(deleted, -np.inf, scores)
-            best = np.argpartition(-scores, k - 1)[:k] if k < len(scores) else np.arange(len(scores))
-            # What ties with the k-th best must come along: the order of indexing decides between them.
-            best = np.flatnonzero(scores >= scores[best].min()) if len(best) else best
-            found += [(-float(scores[i]), number, int(i)) for i in best if not deleted[i]]
-        return [Candidate(state.segments[n].ids[i], -score) for score, n, i in sorted(found)[:k]]
-
-    def fetch(self, ids: Sequence[str]) -> list[Document]:
-        state = self._state
-        return [state.segments[n].document(i) for n, i in self._places(state, ids)]
-
-    def vectors(self, ids: Sequence[str]) -> EncodedDocuments:
-        state = self._state
-        windows = [state.segments[n].document_vectors(i) for n, i in self._places(state, ids)]
-        offsets = np.concatenate([[0], np.cumsum([len(own) for own in windows])]).astype(np.int64)
-        return EncodedDocuments(Ragged.of([window for own in windows for window in own]), offsets)
+    def reader(self) -> Snapshot:
+        snapshot = self._snapshot
+        if self._head() == snapshot.head:
+            return snapshot
+        with self._loading:  # one thread opens the new state, and those that wait find it here
+            snapshot = self._snapshot
+            if self._head() != snapshot.head:
+                snapshot = _newest(self.folder, snapshot)
+                expect_encoder(self.name, snapshot.encoder, self._encoder)
+                self._snapshot = snapshot
+            return snapshot
 
     def add(self, documents: Sequence[Document], encoded: EncodedDocuments) -> None:
+        check_batch(documents, encoded, self._encoder.dimensions)
         if not documents:
             return
-        with self._writing() as state:
-            segments = [*state.manifest["segments"], self._new_segment(documents, encoded)]
-            self._commit(segments, self._tombstones(state, [d.id for d in documents]))
+        with self._writing() as snapshot:
+            replaced = snapshot.places([document.id for document in documents]).values()
+            fresh = write_segment(self.folder / new_segment_name(), documents, encoded)
+            snapshot = self._commit(snapshot, [*snapshot.manifest.segments, fresh], replaced)
+            if len(snapshot.parts) > _MANY_SEGMENTS:
+                self._upkeep(snapshot)
 
     def delete(self, ids: Sequence[str]) -> int:
-        with self._writing() as state:
-            known = [key for key in dict.fromkeys(ids) if key in state.places]
+        if not self.reader().places(ids):
+            return 0
+        with self._writing() as snapshot:
+            known = snapshot.places(ids).values()
             if known:
-                self._commit(state.manifest["segments"], self._tombstones(state, known))
-        self.tidy()
-        return len(known)
+                self._upkeep(self._commit(snapshot, snapshot.manifest.segments, known))
+            return len(known)
 
     def tidy(self) -> None:
         """Merge small neighbouring segments, and rewrite those that are mostly deleted. Order is kept."""
-        with self._writing() as state:
-            groups = _merge_groups([int((~deleted).sum()) for deleted in state.deleted])
-            parts = state.manifest["segments"]
-            merged: list[dict[str, Any]] = []
-            for group in groups:
-                dead = sum(int(state.deleted[number].sum()) for number in group)
-                live = [key for number in group for key in self._live(state, number)]
-                if len(group) == 1 and dead * 2 <= len(state.segments[group[0]]):
-                    merged.append(parts[group[0]])
-                elif live:
-                    merged.append(self._new_segment(self.fetch(live), self.vectors(live)))
-            if merged != parts:
-                kept = {part["name"] for part in merged}
-                self._commit(merged, {name: rows for name, rows in state.manifest["deleted"].items() if name in kept})
+        while _due(self.reader()):
+            with self._writing() as snapshot:  # anew for each merge, so that other writers get their turn
+                self._merge_first(snapshot)
 
-    def _places(self, state: _State, ids: Sequence[str]) -> list[tuple[int, int]]:
-        missing = [key for key in ids if key not in state.places]
-        if missing:
-            raise BadIndex(f"{self.folder} holds no document with the id {missing[0]!r}.")
-        return [state.places[key] for key in ids]
+    def _upkeep(self, snapshot: Snapshot) -> None:
+        """Merge what is due after a write. The write has happened: if merging fails, it is for another time."""
+        with suppress(OSError, BadIndex):
+            while _due(snapshot):
+                snapshot = self._merge_first(snapshot)
 
-    def _tombstones(self, state: _State, ids: Sequence[str]) -> dict[str, list[int]]:
-        """All deletions so far, and those of the given ids."""
-        gone: dict[str, list[int]] = {name: list(rows) for name, rows in state.manifest["deleted"].items()}
-        for place in (state.places[key] for key in ids if key in state.places):
-            gone.setdefault(state.segments[place[0]].folder.name, []).append(place[1])
-        return gone
+    def _merge_first(self, snapshot: Snapshot) -> Snapshot:
+        due = _due(snapshot)
+        if not due:
+            return snapshot
+        first, last = due[0].start, due[0].stop
+        living = [part for part in snapshot.parts[first:last] if part.live]
+        entries: list[SegmentEntry] = list(snapshot.manifest.segments)
+        entries[first:last] = [merge_segments(self.folder / new_segment_name(), living)] if living else []
+        return self._commit(snapshot, entries)
 
-    def _live(self, state: _State, number: int) -> list[str]:
-        return [key for key, dead in zip(state.segments[number].ids, state.deleted[number], strict=True) if not dead]
-
-    def _new_segment(self, documents: Sequence[Document], encoded: EncodedDocuments) -> dict[str, Any]:
-        name = f"segment-{uuid.uuid4().hex[:12]}"
-        return {"name": name, "files": write_segment(self.folder / name, documents, encoded)}
+    def _commit(self, snapshot: Snapshot, segments: Sequence[SegmentEntry], dead: Collection[Place] = ()) -> Snapshot:
+        """Make segments, less dead rows, the index's state; a segment with no living row is left out."""
+        deleted = dict(snapshot.manifest.deleted)
+        kept = {entry.name: entry for entry in segments}
+        dying: dict[int, list[int]] = {}
+        for place in dead:
+            dying.setdefault(place.part, []).append(place.row)
+        for number, part in enumerate(snapshot.parts):
+            rows, name = dying.get(number, []), part.entry.name
+            deleted[name] = [*deleted.get(name, ()), *rows]
+            if len(rows) == part.live:
+                kept.pop(name, None)
+        manifest = snapshot.manifest.following(
+            list(kept.values()), {name: rows for name, rows in deleted.items() if name in kept}
+        )
+        content = manifest.to_bytes()
+        # Opened before it is committed: what cannot be opened must not become the state.
+        fresh = Snapshot(self.folder, manifest, head_of(content), snapshot)
+        replace_file(self.folder / MANIFEST, content)
+        self._snapshot = fresh
+        return fresh
 
     @contextmanager
-    def _writing(self) -> Iterator[_State]:
-        """Hold the write lock, with the newest state loaded and the leavings of interrupted writes cleared away."""
-        try:
-            with (self.folder / "write.lock").open("w") as lock:
-                if fcntl is not None:
-                    try:
-                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    except BlockingIOError:
-                        raise BadIndex(f"{self.folder} is being written by another process; try again later.") from None
-                self._refresh()
-                self._sweep()
-                yield self._state
-        except OSError as error:
-            self._sweep()
-            raise _unwritable(self.folder, error) from error
+    def _writing(self) -> Iterator[Snapshot]:
+        """Hold the lock, with the newest state at hand and the leavings of interrupted writes cleared away."""
+        from filelock import FileLock, Timeout  # here, since most processes only read
 
-    def _commit(self, segments: list[dict[str, Any]], deleted: dict[str, list[int]]) -> None:
-        generation = self._state.manifest["generation"] + 1
-        _replace(
-            self.folder / MANIFEST, _manifest(self.info, generation, segments, deleted, self._state.manifest["id"])
-        )
-        self._refresh()
-        self._sweep()
+        self.reader()  # an index that is gone must not come back as a folder with a lock in it
+        try:
+            make_folder(self.folder)
+            lock = FileLock(self.folder / _LOCK, timeout=self._patience, poll_interval=0.01)
+            try:
+                lock.acquire()
+            except Timeout:
+                raise BadIndex(f"{self.folder} is being written by another process; try again later.") from None
+            try:
+                self._sweep()
+                yield self.reader()
+            finally:
+                try:
+                    self._sweep()
+                finally:
+                    lock.release()
+        except OSError as error:
+            raise BadIndex(
+                f"could not write the index {self.folder}: {error.strerror or error}. "
+                "What was there before is unchanged."
+            ) from error
 
     def _sweep(self) -> None:
-        named = {segment["name"] for segment in self._state.manifest["segments"]}
-        for path in self.folder.glob("segment-*"):
-            if path.name not in named:
-                shutil.rmtree(path, ignore_errors=True)
-
-    def _refresh(self) -> None:
-        if self._stamp != _stamp(self.folder / MANIFEST):
-            self._state = self._load()
-
-    def _load(self) -> _State:
-        for attempt in range(_READ_ATTEMPTS):
-            try:
-                self._stamp = _stamp(self.folder / MANIFEST)
-                return _opened(self.folder)
-            except FileNotFoundError as error:
-                if attempt == _READ_ATTEMPTS - 1:
-                    raise BadIndex(f"{self.folder} is damaged: {error.filename} is missing.") from error
-        raise AssertionError("unreachable")
-
-
-def _merge_groups(live: list[int]) -> list[list[int]]:
-    """Runs of neighbouring segments to make one of; a run of one stays as it is."""
-    if len(live) <= _FEW_SEGMENTS + 2 * sum(live) // SEGMENT_DOCUMENTS:
-        return [[number] for number in range(len(live))]
-    groups: list[list[int]] = []
-    size = 0
-    for number, documents in enumerate(live):
-        if groups and size + documents <= SEGMENT_DOCUMENTS:
-            groups[-1].append(number)
-            size += documents
-        else:
-            groups.append([number])
-            size = documents
-    return groups
-
-
-def _opened(folder: Path) -> _State:
-    manifest = _read_manifest(folder / MANIFEST)
-    dimensions = manifest["encoder"]["dimensions"]
-    segments = [Segment(folder / part["name"], part["files"], dimensions) for part in manifest["segments"]]
-    state = _State(manifest, segments, [np.zeros(len(segment), dtype=bool) for segment in segments])
-    for number, segment in enumerate(segments):
-        deleted = state.deleted[number]
+        """Remove what no manifest names: only while the lock is held, when nobody is writing a segment."""
         try:
-            deleted[manifest["deleted"].get(segment.folder.name, [])] = True
-        except IndexError as error:
-            raise BadIndex(f"{folder / MANIFEST} is damaged: {error}.") from error
-        state.places.update((key, (number, i)) for i, key in enumerate(segment.ids) if not deleted[i])
-    return state
+            named = {entry.name for entry in self.reader().manifest.segments}  # of what is on disk, whatever happened
+        except BadIndex:
+            return
+        for name in os.listdir(self.folder):
+            if is_segment_name(name) and name not in named:
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+        unfinished(self.folder / MANIFEST).unlink(missing_ok=True)
+
+    def _head(self) -> bytes | None:
+        try:
+            return read_head(self.folder)
+        except OSError as error:
+            raise BadIndex(f"{self.folder / MANIFEST} could not be read: {error.strerror or error}.") from error
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads(path.read_bytes())
-        if manifest["format"] != _FORMAT:
-            raise BadIndex(f"{path} is not the manifest of an excise index.")
-        if manifest["version"] != _VERSION:
-            raise BadIndex(f"{path} has version {manifest['version']}; this excise reads version {_VERSION}.")
-        IndexInfo(**manifest["encoder"])
-        for part in manifest["segments"]:
-            if Path(part["name"]).name != part["name"] or any(Path(name).name != name for name in part["files"]):
-                raise BadIndex(f"{path} is damaged: {part['name']!r} is not the name of a segment.")
-        return dict(manifest) | {"deleted": dict(manifest["deleted"]), "generation": int(manifest["generation"])}
-    except FileNotFoundError:
-        raise
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise BadIndex(f"{path} is damaged: it is not a manifest that excise wrote ({error}).") from error
+def _newest(folder: Path, previous: Snapshot | None) -> Snapshot:
+    """The state on disk. A writer may merge a folder away before it is opened; then there is a newer state to open."""
+    path = folder / MANIFEST
+    while True:
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise BadIndex(f"{path} could not be read: {error.strerror or error}.") from error
+        try:
+            return Snapshot(folder, Manifest.from_bytes(content, path), head_of(content), previous)
+        except FileNotFoundError as error:
+            if read_head(folder) == head_of(content):
+                raise BadIndex(f"{folder} is damaged: {error.filename} is missing.") from error
 
 
-def _manifest(
-    info: IndexInfo,
-    generation: int,
-    segments: list[dict[str, Any]],
-    deleted: dict[str, list[int]],
-    key: str | None = None,
-) -> dict[str, Any]:
-    return {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "id": key or uuid.uuid4().hex[:12],
-        "generation": generation,
-        "encoder": info.__dict__,
-        "segments": segments,
-        "deleted": deleted,
-    }
-
-
-def _replace(path: Path, content: dict[str, Any]) -> None:
-    """Put a file in place in one step, on the disk before its name is."""
-    temporary = path.with_name(path.name + ".new")
-    with temporary.open("w", encoding="utf-8") as out:
-        json.dump(content, out, indent=1)
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(temporary, path)
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    stat = path.stat()
-    return stat.st_ino, stat.st_mtime_ns, stat.st_size
-
-
-def _unwritable(folder: Path, error: OSError) -> BadIndex:
-    return BadIndex(
-        f"could not write the index {folder}: {error.strerror or error}. What was there before is unchanged."
-    )
+def _due(snapshot: Snapshot) -> list[range]:
+    return merges_due([SegmentSize(len(part.segment), part.live) for part in snapshot.parts])

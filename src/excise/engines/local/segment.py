@@ -1,7 +1,7 @@
 """One immutable part of a local index: a folder with some documents and their token vectors.
 
-A segment is written once, whole, and never changed, so that readers in other processes can keep it memory-mapped
-while the index around it grows. The files:
+A segment is written once, whole, and never changed, so that readers can keep it mapped into memory while the index
+around it grows, and even after a writer has merged it away. The files:
 
     vectors.f16          token vectors, half precision, row after row
     window_tokens.npy    where each window's tokens start
@@ -9,28 +9,34 @@ while the index around it grows. The files:
     documents.jsonl      id, title and text, one line a document
     document_lines.npy   where each line starts
     digests.npy          a digest of each document's title and text
+    ids.bin              the ids again, UTF-8, one after the other
+    id_offsets.npy       where each id starts
+
+The last two spare parsing all documents to learn their ids. Segments of excise 0.1 do not have them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
 from excise.errors import BadIndex
-from excise.vectors.encoded import EncodedDocuments
-from excise.vectors.maxsim import maxsim
+from excise.vectors.maxsim import maxsim_many
 from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import best_window
 
-_ARRAYS = ("window_tokens", "document_windows", "document_lines", "digests")
+VECTORS, DOCUMENTS, IDS = "vectors.f16", "documents.jsonl", "ids.bin"
+OFFSETS = ("window_tokens", "document_windows", "document_lines")
+DIGESTS, ID_OFFSETS = "digests", "id_offsets"
+STORED_VECTORS = np.dtype("<f2")
 
 
 def digest(document: Document) -> int:
@@ -39,93 +45,123 @@ def digest(document: Document) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
 
 
-def write_segment(folder: Path, documents: Sequence[Document], encoded: EncodedDocuments) -> dict[str, int]:
-    """Write a segment and return its files' sizes. The folder becomes part of an index when a manifest names it."""
-    folder.mkdir(parents=True)
-    lines = [
-        json.dumps({"id": d.id, "title": d.title, "text": d.text}, ensure_ascii=False).encode() + b"\n"
-        for d in documents
-    ]
-    arrays = {
-        "window_tokens": encoded.windows.offsets,
-        "document_windows": encoded.offsets,
-        "document_lines": np.concatenate([[0], np.cumsum([len(line) for line in lines])]).astype(np.int64),
-        "digests": np.array([digest(d) for d in documents], dtype=np.uint64),
-    }
-    with _synced(folder / "vectors.f16") as out:
-        out.write(np.ascontiguousarray(encoded.windows.vectors, dtype="<f2").data)
-    with _synced(folder / "documents.jsonl") as out:
-        out.writelines(lines)
-    for name, array in arrays.items():
-        with _synced(folder / f"{name}.npy") as out:
-            np.save(out, array, allow_pickle=False)
-    return {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
+    """Where each of several pieces starts, and the end.
+
+    Examples
+    --------
+    >>> starts([2, 3]).tolist()
+    [0, 2, 5]
+    """
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-class _synced:
-    """A file that is on the disk, not only in the system's cache, once it is closed."""
+class StoredIds(NamedTuple):
+    """The ids of a segment: id i is the UTF-8 text from ``offsets[i]`` to ``offsets[i + 1]``."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("wb")
-
-    def __enter__(self) -> Any:
-        return self._file
-
-    def __exit__(self, *error: object) -> None:
-        try:
-            if error[0] is None:
-                self._file.flush()
-                os.fsync(self._file.fileno())
-        finally:
-            self._file.close()
+    text: bytes
+    offsets: NDArray[np.int64]
 
 
 class Segment:
-    """A segment opened for reading; its vectors stay on disk, memory-mapped."""
+    """A segment opened for reading. All it will ever need is read or mapped here: the folder may vanish afterwards."""
 
-    def __init__(self, folder: Path, sizes: dict[str, int], dimensions: int) -> None:
+    def __init__(self, folder: Path, sizes: Mapping[str, int], dimensions: int) -> None:
         self.folder = folder
         for name, size in sizes.items():
             found = (folder / name).stat().st_size
             if found != size:
                 raise BadIndex(f"{folder / name} is damaged: it has {found:,} bytes and should have {size:,}.")
         try:
-            arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in _ARRAYS}
-            self._arrays: dict[str, NDArray[Any]] = arrays
-            tokens = int(self._arrays["window_tokens"][-1])
+            self._window_tokens, self.document_windows, self.document_lines = (
+                _offsets(folder / f"{name}.npy") for name in OFFSETS
+            )
+            self.digests: NDArray[np.uint64] = np.load(folder / f"{DIGESTS}.npy", allow_pickle=False)
             # "c" (copy on write) lets torch share the pages; nothing is ever written back.
-            vectors = np.memmap(folder / "vectors.f16", dtype="<f2", mode="c", shape=(tokens, dimensions))
-            self.windows = Ragged(vectors, self._arrays["window_tokens"])
-            # Texts are mapped too: a writer may merge this folder away while a reader still holds it.
-            self._lines = np.memmap(folder / "documents.jsonl", dtype=np.uint8, mode="r")
-            self.ids = [str(json.loads(line)["id"]) for line in self._lines.tobytes().splitlines()]
+            shape = (int(self._window_tokens[-1]), dimensions)
+            self.windows = Ragged(
+                np.memmap(folder / VECTORS, dtype=STORED_VECTORS, mode="c", shape=shape), self._window_tokens
+            )
+            self._lines = np.memmap(folder / DOCUMENTS, dtype=np.uint8, mode="r")
+            self._own_ids = None
+            if IDS in sizes:
+                self._own_ids = StoredIds((folder / IDS).read_bytes(), _offsets(folder / f"{ID_OFFSETS}.npy"))
         except FileNotFoundError:
             raise
-        except (ValueError, OSError, KeyError, IndexError, TypeError) as error:
+        except OSError as error:
+            raise BadIndex(f"{folder} could not be read: {error.strerror or error}.") from error
+        except (ValueError, EOFError) as error:
             raise BadIndex(f"{folder} is damaged: {error}.") from error
-        if len(self) != len(self._arrays["document_lines"]) - 1 or len(self) != len(self.ids):
-            raise BadIndex(f"{folder} is damaged: its files disagree about the number of documents.")
+        self._refuse_disagreement()
+
+    def _refuse_disagreement(self) -> None:
+        counts = {len(self.document_windows) - 1, len(self.document_lines) - 1, len(self.digests)}
+        ends = [(self.document_windows, len(self.windows)), (self.document_lines, len(self._lines))]
+        if self._own_ids is not None:
+            counts.add(len(self._own_ids.offsets) - 1)
+            ends.append((self._own_ids.offsets, len(self._own_ids.text)))
+        if len(counts) != 1 or self.digests.dtype != np.uint64:
+            raise BadIndex(f"{self.folder} is damaged: its files disagree about the number of documents.")
+        if any(offsets[-1] != end for offsets, end in ends):
+            raise BadIndex(f"{self.folder} is damaged: its files do not end where they should.")
 
     def __len__(self) -> int:
-        return len(self._arrays["document_windows"]) - 1
+        return len(self.digests)
 
     @property
-    def digests(self) -> NDArray[np.uint64]:
-        return self._arrays["digests"]
+    def name(self) -> str:
+        return self.folder.name
 
-    def scores(self, query: Vectors) -> NDArray[np.float32]:
-        """Every document's MaxSim score: that of its best window."""
-        return best_window(maxsim(query, self.windows), self._arrays["document_windows"])
+    @property
+    def dimensions(self) -> int:
+        return int(self.windows.vectors.shape[1])
 
-    def document(self, position: int) -> Document:
-        start, end = self._arrays["document_lines"][position : position + 2]
+    @cached_property
+    def ids(self) -> StoredIds:
+        """Every document's id. An older segment has them in its documents only, which are then parsed, once."""
+        if self._own_ids is not None:
+            return self._own_ids
+        found = [self.document(row).id.encode() for row in range(len(self))]
+        return StoredIds(b"".join(found), starts([len(id) for id in found]))
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The row of each id, in order. Made when it is first needed, and shared by all states with this segment."""
+        text, offsets = self.ids
+        bounds = offsets.tolist()
+        try:
+            return {text[bounds[row] : bounds[row + 1]].decode(): row for row in range(len(self))}
+        except UnicodeDecodeError as error:
+            raise BadIndex(f"{self.folder / IDS} is damaged: {error}.") from error
+
+    def scores(self, queries: Sequence[Vectors]) -> NDArray[np.float32]:
+        """Every document's MaxSim score, that of its best window, for each query: queries by documents."""
+        by_window = maxsim_many(queries, self.windows)
+        if not np.isfinite(by_window).all():
+            raise BadIndex(f"{self.folder} is damaged: it holds vectors that are not numbers.")
+        return np.stack([best_window(scores, self.document_windows) for scores in by_window])
+
+    def document(self, row: int) -> Document:
+        start, end = self.document_lines[row : row + 2]
         try:
             record = json.loads(self._lines[start:end].tobytes())
             return Document(record["id"], record["text"], record["title"])
-        except (ValueError, KeyError) as error:
-            raise BadIndex(f"{self.folder / 'documents.jsonl'} is damaged at byte {start}: {error}.") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadIndex(f"{self.folder / DOCUMENTS} is damaged at byte {start}: {error}.") from error
 
-    def document_vectors(self, position: int) -> list[Vectors]:
-        """The token vectors of each of a document's windows."""
-        first, last = self._arrays["document_windows"][position : position + 2]
-        return [self.windows[window] for window in range(int(first), int(last))]
+    def vectors(self, row: int) -> Ragged:
+        """The token vectors of a document's windows."""
+        first, last = self.document_windows[row : row + 2]
+        tokens = self._window_tokens[first : last + 1]
+        return Ragged(self.windows.vectors[tokens[0] : tokens[-1]], tokens - tokens[0])
+
+
+def _offsets(path: Path) -> NDArray[np.int64]:
+    """Where pieces start: whole numbers from 0 upwards."""
+    offsets: NDArray[np.int64] = np.load(path, allow_pickle=False)
+    if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or not len(offsets) or offsets[0] != 0:
+        raise ValueError(f"{path.name} does not say where things start")
+    offsets = offsets.astype(np.int64, copy=False)
+    if (np.diff(offsets) < 1).any():
+        raise ValueError(f"{path.name} holds pieces of no length")
+    return offsets

@@ -1,0 +1,154 @@
+"""Writing segments: from new documents, or by copying what is alive in others, in little memory however large."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excise.documents import Document
+from excise.engines.local.durable import sync_file, sync_folder
+from excise.engines.local.manifest import SegmentEntry
+from excise.engines.local.segment import (
+    DIGESTS,
+    DOCUMENTS,
+    ID_OFFSETS,
+    IDS,
+    OFFSETS,
+    STORED_VECTORS,
+    VECTORS,
+    Segment,
+    digest,
+    starts,
+)
+from excise.engines.local.snapshot import Part
+from excise.errors import InvalidInput
+from excise.vectors.encoded import EncodedDocuments
+
+_CHUNK_BYTES = 4 * 1024 * 1024
+_LENGTHS = (*OFFSETS, ID_OFFSETS)
+
+
+def write_segment(folder: Path, documents: Sequence[Document], encoded: EncodedDocuments) -> SegmentEntry:
+    """Write documents as a segment. It becomes part of an index when a manifest names it."""
+    with _SegmentWriter(folder) as out:
+        out.add(documents, encoded)
+    return out.finished()
+
+
+def merge_segments(folder: Path, parts: Sequence[Part]) -> SegmentEntry:
+    """Write one segment of what is alive in several, in their order.
+
+    What is copied is read from the files rather than through the memory maps, whose pages would count as this
+    process's memory.
+    """
+    with _SegmentWriter(folder) as out:
+        for part in parts:
+            folder = part.segment.folder
+            with (folder / VECTORS).open("rb") as vectors, (folder / DOCUMENTS).open("rb") as lines:
+                for first, last in living_runs(part.deleted):
+                    out.copy(part.segment, first, last, vectors, lines)
+    return out.finished()
+
+
+def living_runs(deleted: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Runs of neighbouring rows that are not deleted: (first, one past the last).
+
+    Examples
+    --------
+    >>> living_runs(np.array([True, False, False, True, False]))
+    [(1, 3), (4, 5)]
+    """
+    edges = np.flatnonzero(np.diff(deleted, prepend=True, append=True))
+    return [(int(first), int(last)) for first, last in edges.reshape(-1, 2)]
+
+
+class _SegmentWriter:
+    """The files of a segment while they grow; they are on the disk when :meth:`finished` returns."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, IO[bytes]] = {}
+        self._lengths: dict[str, list[NDArray[np.int64]]] = {name: [] for name in _LENGTHS}
+        self._digests: list[NDArray[np.uint64]] = []
+        self._open = ExitStack()
+
+    def __enter__(self) -> _SegmentWriter:
+        self._folder.mkdir()
+        for name in (VECTORS, DOCUMENTS, IDS):
+            self._files[name] = self._open.enter_context((self._folder / name).open("wb"))
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._open.close()
+
+    def add(self, documents: Sequence[Document], encoded: EncodedDocuments) -> None:
+        ids = [document.id.encode() for document in documents]
+        lines = [
+            json.dumps({"id": d.id, "title": d.title, "text": d.text}, ensure_ascii=False).encode() + b"\n"
+            for d in documents
+        ]
+        vectors = encoded.windows.vectors
+        rows = max(1, _CHUNK_BYTES // (STORED_VECTORS.itemsize * vectors.shape[1]))
+        for start in range(0, len(vectors), rows):
+            with np.errstate(over="ignore"):  # what half precision cannot hold is infinite then, and refused
+                chunk = np.ascontiguousarray(vectors[start : start + rows], dtype=STORED_VECTORS)
+            if not np.isfinite(chunk).all():
+                raise InvalidInput("token vectors must be finite numbers, none larger than half precision can hold.")
+            self._files[VECTORS].write(chunk.data)
+        self._files[DOCUMENTS].writelines(lines)
+        self._files[IDS].writelines(ids)
+        self._note("window_tokens", np.diff(encoded.windows.offsets))
+        self._note("document_windows", np.diff(encoded.offsets))
+        self._note("document_lines", np.array([len(line) for line in lines]))
+        self._note(ID_OFFSETS, np.array([len(id) for id in ids]))
+        self._digests.append(np.array([digest(document) for document in documents], dtype=np.uint64))
+
+    def copy(self, segment: Segment, first: int, last: int, vectors: IO[bytes], lines: IO[bytes]) -> None:
+        """Copy the rows from ``first`` up to ``last`` of another segment, whose files are open for reading."""
+        windows = slice(*segment.document_windows[[first, last]])
+        tokens = segment.windows.offsets[windows.start : windows.stop + 1]
+        width = STORED_VECTORS.itemsize * segment.dimensions
+        self._stream(VECTORS, vectors, int(tokens[0]) * width, int(tokens[-1]) * width)
+        self._stream(DOCUMENTS, lines, *segment.document_lines[[first, last]].tolist())
+        text, id_offsets = segment.ids
+        self._files[IDS].write(text[id_offsets[first] : id_offsets[last]])
+        self._note("window_tokens", np.diff(tokens))
+        self._note("document_windows", np.diff(segment.document_windows[first : last + 1]))
+        self._note("document_lines", np.diff(segment.document_lines[first : last + 1]))
+        self._note(ID_OFFSETS, np.diff(id_offsets[first : last + 1]))
+        self._digests.append(segment.digests[first:last])
+
+    def finished(self) -> SegmentEntry:
+        """Write what is known only at the end, bring everything to the disk, and say what there is."""
+        arrays = {name: starts(np.concatenate(lengths)) for name, lengths in self._lengths.items()}
+        for name, array in {**arrays, DIGESTS: np.concatenate(self._digests)}.items():
+            np.save(self._folder / f"{name}.npy", array, allow_pickle=False)
+        files = sorted(self._folder.iterdir())
+        for path in files:
+            sync_file(path)
+        sync_folder(self._folder)
+        sync_folder(self._folder.parent)
+        return SegmentEntry(self._folder.name, {path.name: path.stat().st_size for path in files})
+
+    def _note(self, name: str, lengths: NDArray[np.int64]) -> None:
+        self._lengths[name].append(lengths)
+
+    def _stream(self, name: str, source: IO[bytes], start: int, end: int) -> None:
+        for chunk in _chunks(source, start, end):
+            self._files[name].write(chunk)
+
+
+def _chunks(source: IO[bytes], start: int, end: int) -> Iterator[bytes]:
+    source.seek(start)
+    while start < end:
+        chunk = source.read(min(_CHUNK_BYTES, end - start))
+        if not chunk:
+            raise OSError(f"{source.name} ends too early")
+        start += len(chunk)
+        yield chunk
