@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from excise.cli.bar import bar
+
 Out = Annotated[Path, typer.Option("--out", help="The folder that is written to.")]
 Backbone = Annotated[str, typer.Option(help="Preset name, hub id, or folder of the encoder.")]
 Triples = Annotated[
@@ -45,13 +47,18 @@ def train_detector_command(
     import torch
 
     from excise.topics.detector import DetectorConfig
-    from excise.training.detector.recipe import Recipe, make_detector
-    from excise.training.detector.tagging import LEARNING_RATES, TrainingArguments
+    from excise.training.detector.detector_recipe import DetectorRecipe, make_detector
+    from excise.training.detector.tagging import LEARNING_RATES, DetectorArguments
 
     torch.set_num_threads(threads)
-    arguments = TrainingArguments(learning_rate=learning_rate or LEARNING_RATES[-1], epochs=epochs, seed=seed)
-    recipe = Recipe(data, generated, most_plain, limit, probes, DetectorConfig(encoder=backbone), arguments)
-    make_detector(recipe, out, choose_rate=not learning_rate)
+    arguments = DetectorArguments(learning_rate=learning_rate or LEARNING_RATES[-1], epochs=epochs, seed=seed)
+    recipe = DetectorRecipe(data, generated, most_plain, limit, probes, DetectorConfig(encoder=backbone), arguments)
+    with bar() as progress:
+        reports = make_detector(recipe, out, not learning_rate, progress)
+    from excise.cli.render import show
+    from excise.cli.render_training import held_out_table
+
+    show(held_out_table(reports), stderr=True)
 
 
 @train.command("lengths")
@@ -68,13 +75,19 @@ def train_lengths_command(
     import torch
 
     from excise.topics.detector import DetectorConfig
-    from excise.training.detector.lengths import length_table
-    from excise.training.detector.recipe import Recipe
-    from excise.training.detector.tagging import TrainingArguments
+    from excise.training.detector.detector_recipe import DetectorRecipe
+    from excise.training.detector.lengths import compare_lengths
+    from excise.training.detector.tagging import DetectorArguments
 
     torch.set_num_threads(threads)
-    arguments = TrainingArguments(epochs=epochs, seed=seed)
-    length_table(Recipe(data, 1_200, 3_000, limit, False, DetectorConfig(), arguments), sample, out)
+    arguments = DetectorArguments(epochs=epochs, seed=seed)
+    recipe = DetectorRecipe(data, 1_200, 3_000, limit, False, DetectorConfig(), arguments)
+    with bar() as progress:
+        rates = compare_lengths(recipe, sample, out, progress)
+    from excise.cli.render import show
+    from excise.cli.render_training import lengths_table
+
+    show(lengths_table(rates), stderr=True)
 
 
 @train.command("projection")
@@ -106,14 +119,16 @@ def train_adapter_command(
     """Train the exclusion adapter on the bundled triples and others. An interrupted run goes on at its last epoch."""
     import torch
 
-    from excise.training.adapter.adapter import make_adapter
-    from excise.training.adapter.loop import ADAPTER_RATES, Arguments
-    from excise.training.adapter.protocol import Recipe
+    from excise.training.adapter.exclusion_adapter import make_adapter
+    from excise.training.contrastive.loop import ADAPTER_RATES, LearnerArguments
+    from excise.training.contrastive.protocol import LearnerRecipe
 
     torch.set_num_threads(threads)
-    arguments = Arguments(learning_rate or ADAPTER_RATES[0], epochs, batch, seed)
+    arguments = LearnerArguments(learning_rate or ADAPTER_RATES[0], epochs, batch, seed)
     sources, choose = tuple(triples or ()), not learning_rate
-    make_adapter(Recipe(backbone, sources, data, per_query, searched, arguments, choose, 0, limit), out)
+    recipe = LearnerRecipe(backbone, sources, data, per_query, searched, arguments, choose, 0, limit)
+    with bar() as progress:
+        make_adapter(recipe, out, progress)
     typer.echo(f"wrote {out}")
 
 
@@ -137,12 +152,14 @@ def train_control_command(
     """Fine-tune a control on the adapter's triples: a checkpoint for --backbone, or a query-side adapter."""
     import torch
 
-    from excise.training.adapter.loop import ADAPTER_RATES, Arguments
-    from excise.training.adapter.protocol import Recipe
-    from excise.training.controls.controls import REPLAYED, make_control
+    from excise.training.contrastive.loop import ADAPTER_RATES, LearnerArguments
+    from excise.training.contrastive.protocol import LearnerRecipe
+    from excise.training.controls.finetune import REPLAYED, make_control
 
     torch.set_num_threads(threads)
-    arguments = Arguments(learning_rate or ADAPTER_RATES[0], epochs, batch, seed)
+    arguments = LearnerArguments(learning_rate or ADAPTER_RATES[0], epochs, batch, seed)
     sources, choose, pairs = tuple(triples or ()), not learning_rate, REPLAYED if replay else 0
-    make_control(Recipe(backbone, sources, data, per_query, searched, arguments, choose, pairs, limit), kind, out)
+    recipe = LearnerRecipe(backbone, sources, data, per_query, searched, arguments, choose, pairs, limit)
+    with bar() as progress:
+        make_control(recipe, kind, out, progress)
     typer.echo(f"wrote {out}")

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from excise.cli.app import app
 from excise.errors import InvalidInput
 from excise.topics.detector import DetectorConfig
+from excise.training.detector.detector_recipe import DetectorRecipe
 from excise.training.detector.examples import Example
-from excise.training.detector.lengths import VARIANTS, length_table, variant
-from excise.training.detector.recipe import Recipe
-from excise.training.detector.tagging import TrainingArguments, span_scores, train_detector
+from excise.training.detector.lengths import GROUPS, VARIANTS, compare_lengths, variant
+from excise.training.detector.tagging import DetectorArguments, span_scores, train_detector
 
 TEXTS = ["cars", "tea", "novels", "chess openings", "moons", "guitars", "bridges", "cheese"]
 EXAMPLES = [
@@ -36,7 +36,7 @@ def config(plain_checkpoint: Path) -> DetectorConfig:
 
 def test_it_learns_the_construction_and_not_the_words(config: DetectorConfig) -> None:
     losses: list[float] = []
-    arguments = TrainingArguments(learning_rate=1e-2, epochs=25, batch_tokens=128)
+    arguments = DetectorArguments(learning_rate=1e-2, epochs=25, batch_tokens=128)
     detector = train_detector(EXAMPLES, arguments, config, lambda done, total, loss: losses.append(loss))
     assert np.mean(losses[-5:]) < 0.2 * np.mean(losses[:5])
     unseen = [Example("rivers not congo", ((11, 16),), "t", "e"), Example("rivers and congo", (), "t", "p")]
@@ -46,7 +46,7 @@ def test_it_learns_the_construction_and_not_the_words(config: DetectorConfig) ->
 
 
 def test_an_interrupted_run_ends_like_an_uninterrupted_one(config: DetectorConfig, tmp_path: Path) -> None:
-    arguments = TrainingArguments(learning_rate=1e-3, epochs=3, batch_tokens=128)
+    arguments = DetectorArguments(learning_rate=1e-3, epochs=3, batch_tokens=128)
     whole = train_detector(EXAMPLES, arguments, config)
 
     def interrupt(done: int, total: int, _: float) -> None:
@@ -58,12 +58,12 @@ def test_an_interrupted_run_ends_like_an_uninterrupted_one(config: DetectorConfi
     resumed = train_detector(EXAMPLES, arguments, config, checkpoints=tmp_path)
     assert span_scores(resumed, EXAMPLES) == pytest.approx(span_scores(whole, EXAMPLES), abs=1e-4)
     with pytest.raises(InvalidInput, match="another run"):
-        train_detector(EXAMPLES, TrainingArguments(epochs=2), config, checkpoints=tmp_path)
+        train_detector(EXAMPLES, DetectorArguments(epochs=2), config, checkpoints=tmp_path)
 
 
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(InvalidInput):
-        TrainingArguments(learning_rate=0)
+        DetectorArguments(learning_rate=0)
 
 
 def test_the_command_writes_weights_and_card(plain_checkpoint: Path, tmp_path: Path) -> None:
@@ -83,7 +83,10 @@ def test_lengths_are_compared_on_equally_many_queries(tmp_path: Path) -> None:
     chosen = {name: variant(rows, keep, 20, seed=0) for name, keep in VARIANTS.items()}
     assert [len(examples) for examples in chosen.values()] == [20, 20, 20]
     assert [sum(example.is_long for example in examples) for examples in chosen.values()] == [0, 5, 10]
-    recipe = Recipe(None, 20, 20, 24, False, DetectorConfig(), TrainingArguments(epochs=1))
-    table = length_table(recipe, 8, tmp_path)
-    assert set(table) == set(VARIANTS)
-    assert (tmp_path / "lengths.json").is_file()
+    recipe = DetectorRecipe(None, 20, 20, 24, False, DetectorConfig(), DetectorArguments(epochs=1))
+    told: list[str] = []
+    rates = compare_lengths(recipe, 8, tmp_path, lambda what, done, total: told.append(what))
+    assert set(rates) == set(VARIANTS)
+    assert all(set(found) <= set(GROUPS) for found in rates.values())
+    assert json.loads((tmp_path / "lengths.json").read_text())["fire_rate"] == rates
+    assert {what.rpartition(", loss")[0] for what in told} == set(VARIANTS)

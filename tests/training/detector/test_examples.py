@@ -9,6 +9,7 @@ import pytest
 
 from excise.errors import BadCorpus
 from excise.training.detector.examples import (
+    Example,
     balanced,
     generated_examples,
     located,
@@ -48,8 +49,13 @@ def test_hand_written_training_texts_are_not_the_held_out_ones() -> None:
 
 
 def test_plain_queries_are_thinned() -> None:
-    rows = [*generated_examples(10, 0)] * 2
-    assert len(balanced(rows, seed=0, most_plain=3)) == len(rows)
+    """Ordinary queries beyond the limit are left out; all that was made for the detector stays."""
+    made = list(generated_examples(10, 0))
+    plain = [Example(f"query {number}", (), "plain", "plain") for number in range(20)]
+    mixed = balanced([*plain, *made], seed=0, most_plain=3)
+    assert sum(row.form == "plain" for row in mixed) == 3
+    assert sorted(row.text for row in mixed if row.form != "plain") == sorted(row.text for row in made)
+    assert len(balanced([*plain, *made], seed=0, most_plain=50)) == len(plain) + len(made)
 
 
 @pytest.mark.parametrize(
@@ -87,5 +93,5 @@ def test_public_sets_are_cleaned(tmp_path: Path) -> None:
 
 
 def test_missing_data_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(BadCorpus, match="cannot be read"):
+    with pytest.raises(BadCorpus, match=r"train\.jsonl: no such file"):
         list(public_examples(tmp_path, seed=0))

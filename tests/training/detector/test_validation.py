@@ -7,7 +7,7 @@ import pytest
 
 from excise.results import Detection, Topic
 from excise.training.detector.examples import Example
-from excise.training.detector.validation import THRESHOLDS, calibrate, span_match
+from excise.training.detector.validation import THRESHOLDS, choose_threshold, span_match
 
 
 def example(fires: bool, source: str = "x") -> Example:
@@ -25,7 +25,7 @@ def test_span_match() -> None:
 def test_a_flat_curve_keeps_the_default() -> None:
     examples = [example(True)] * 50 + [example(False)] * 50
     scores = np.array([0.99] * 50 + [0.01] * 50)
-    result = calibrate(scores, examples, 0.76)
+    result = choose_threshold(scores, examples, 0.76)
     assert (result.threshold, result.spread) == (0.76, 0.0)
     assert result.admissible == THRESHOLDS
 
@@ -33,7 +33,7 @@ def test_a_flat_curve_keeps_the_default() -> None:
 def test_the_budget_decides_what_is_admissible() -> None:
     examples = [example(True)] * 100 + [example(False, "plain")] * 100
     scores = np.array([0.95] * 100 + [0.9] * 5 + [0.0] * 95)
-    result = calibrate(scores, examples, 0.76)
+    result = choose_threshold(scores, examples, 0.76)
     assert result.admissible == (0.9, 0.92, 0.94, 0.96, 0.98)
     assert result.threshold == 0.9
     assert result.verdict.startswith("moved")
@@ -41,14 +41,14 @@ def test_the_budget_decides_what_is_admissible() -> None:
 
 def test_no_admissible_threshold_is_said() -> None:
     examples = [example(True), example(False, "plain")]
-    assert "no threshold" in calibrate(np.array([1.0, 1.0]), examples, 0.76).verdict
+    assert "no threshold" in choose_threshold(np.array([1.0, 1.0]), examples, 0.76).verdict
 
 
 def test_a_curve_that_moves_less_than_its_noise_keeps_the_default() -> None:
     rng = np.random.default_rng(0)
     examples = [example(True)] * 30 + [example(False)] * 30
     scores = np.concatenate([rng.uniform(0.7, 1, 30), rng.uniform(0, 0.3, 30)])
-    result = calibrate(scores, examples, 0.76)
+    result = choose_threshold(scores, examples, 0.76)
     assert result.spread > 0
     assert (
         result.threshold == pytest.approx(0.76) or result.youden[result.threshold] - result.youden[0.76] > result.noise

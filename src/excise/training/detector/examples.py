@@ -6,7 +6,6 @@ search queries, the SciFact and NFCorpus training queries) are read from a data 
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from excise.errors import BadCorpus
+from excise.suites.jsonlines import read_objects
 from excise.topics.locate import occurrences
-from excise.training.detector.generator import generate
+from excise.training.detector.generator import minimal_pairs
 
 LONG_WORDS = 30  # from this many words on, a query counts as long
 WRITTEN = (
@@ -26,7 +26,6 @@ WRITTEN = (
     *("explicit", "explicit_more", "explicit_fifth", "aspects", "described", "forms_more", "odd", "traps"),
 )
 DECOYS = ("decoys", "decoys_more", "decoys_third", "decoys_fourth", "decoys_fifth")
-PROBES = ("hard_fire", "decoys_short", "decoys_long", "pairs_trap")
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def written_examples() -> Iterator[Example]:
 
 def generated_examples(pairs: int, seed: int) -> Iterator[Example]:
     """Contrastive minimal pairs from frames and subjects."""
-    for pair in generate(pairs, seed):
+    for pair in minimal_pairs(pairs, seed):
         yield _example(pair.fire, pair.topics, "generated", pair.form)
         yield Example(pair.nofire, (), "generated", "partner")
 
@@ -145,8 +144,4 @@ def _data(name: str) -> Path:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with path.open(encoding="utf-8") as lines:
-            yield from (json.loads(line) for line in lines if line.strip())
-    except (OSError, ValueError) as error:
-        raise BadCorpus(f"{path}: cannot be read as JSON lines: {error}.") from error
+    return (row for _, row in read_objects(path, BadCorpus))

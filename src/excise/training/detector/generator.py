@@ -15,7 +15,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Pair:
+class MinimalPair:
     """An exclusion query, its topics, and its partner that excludes nothing."""
 
     fire: str
@@ -24,12 +24,12 @@ class Pair:
     form: str
 
 
-def generate(pairs: int, seed: int) -> Iterator[Pair]:
+def minimal_pairs(pairs: int, seed: int) -> Iterator[MinimalPair]:
     """Make minimal pairs: every frame and every subject about equally often, cases and typos varied.
 
     Examples
     --------
-    >>> first = next(generate(1, seed=0))
+    >>> first = next(minimal_pairs(1, seed=0))
     >>> all(topic in first.fire for topic in first.topics)
     True
     """
@@ -50,4 +50,4 @@ def generate(pairs: int, seed: int) -> Iterator[Pair]:
         elif style < 0.6:
             fire, nofire = fire[0].upper() + fire[1:], nofire[0].upper() + nofire[1:]
             excluded = [topic if topic in fire else topic[0].upper() + topic[1:] for topic in excluded]
-        yield Pair(fire, tuple(excluded), nofire, frame["form"])
+        yield MinimalPair(fire, tuple(excluded), nofire, frame["form"])

@@ -11,20 +11,19 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
+from excise.progress import Progress, silent
+from excise.training.detector.detector_recipe import DetectorRecipe
 from excise.training.detector.examples import Example
-from excise.training.detector.recipe import Recipe, train_with_bar
+from excise.training.detector.tagging import train_detector
 from excise.training.detector.validation import validate
+from excise.training.epochs import with_loss
 
-err = Console(stderr=True)
 VARIANTS: dict[str, Callable[[Example], bool]] = {
     "base (short)": lambda example: not example.is_long,
     "+ long no-fire": lambda example: not example.is_long or not example.fires,
     "+ long fire and no-fire": lambda _: True,
 }
-_GROUPS = ("= short, fire", "= short, no fire", "= long, fire", "= long, no fire")
+GROUPS = ("short, fire", "short, no fire", "long, fire", "long, no fire")
 
 
 def variant(examples: Sequence[Example], keep: Callable[[Example], bool], sample: int, seed: int) -> list[Example]:
@@ -35,19 +34,18 @@ def variant(examples: Sequence[Example], keep: Callable[[Example], bool], sample
     return kept[:sample]
 
 
-def length_table(recipe: Recipe, sample: int, out: Path) -> dict[str, dict[str, float]]:
-    """Train the three variants, and report the fire rate on held-out short and long queries."""
+def compare_lengths(
+    recipe: DetectorRecipe, sample: int, out: Path, progress: Progress = silent
+) -> dict[str, dict[str, float]]:
+    """Train the three variants; returns the fire rate of each on held-out queries, by their length and label."""
     train, held = recipe.examples(probes_held_out=True)
     rows: dict[str, dict[str, float]] = {}
-    table = Table("trained on", *(group.removeprefix("= ") for group in _GROUPS), box=None)
     for name, keep in VARIANTS.items():
         chosen = variant(train, keep, sample, recipe.arguments.seed)
-        detector = train_with_bar(recipe, chosen, None, name)
+        detector = train_detector(chosen, recipe.arguments, recipe.config, with_loss(progress, name))
         found = {report.name: report.fire_rate for report in validate(detector, held)}
-        rows[name] = {group.removeprefix("= "): round(found[group], 4) for group in _GROUPS if group in found}
-        table.add_row(name, *(f"{found[group]:.3f}" if group in found else "" for group in _GROUPS))
+        rows[name] = {group: round(found[f"= {group}"], 4) for group in GROUPS if f"= {group}" in found}
     out.mkdir(parents=True, exist_ok=True)
     content = {"sample": sample, "seed": recipe.arguments.seed, "fire_rate": rows}
     (out / "lengths.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    err.print(table)
     return rows

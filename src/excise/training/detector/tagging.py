@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -18,14 +18,14 @@ from torch import Tensor, nn
 from excise.errors import InvalidInput
 from excise.topics.detector import Detector, DetectorConfig, TokenTagger
 from excise.topics.words import is_content
-from excise.training.checkpoints import rate_at, resume, save
 from excise.training.detector.examples import Example
+from excise.training.epochs import StepProgress, rate_at, resume, save
 
 LEARNING_RATES = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3)  # the paper's grid for adapters
 
 
 @dataclass(frozen=True)
-class TrainingArguments:
+class DetectorArguments:
     """How the detector is trained.
 
     Parameters
@@ -66,9 +66,9 @@ class _Item:
 
 def train_detector(
     examples: Sequence[Example],
-    arguments: TrainingArguments,
+    arguments: DetectorArguments,
     config: DetectorConfig | None = None,
-    progress: Callable[[int, int, float], None] | None = None,
+    progress: StepProgress | None = None,
     checkpoints: Path | None = None,
 ) -> Detector:
     """Train a detector.
@@ -152,7 +152,7 @@ class _Average:
 
 
 def _varied(
-    tokenizer: Any, examples: Sequence[Example], items: Sequence[_Item], arguments: TrainingArguments, epoch: int
+    tokenizer: Any, examples: Sequence[Example], items: Sequence[_Item], arguments: DetectorArguments, epoch: int
 ) -> list[_Item]:
     """The epoch's own version of every query: some with a typing error, some content tokens hidden."""
     chooser = random.Random(f"{arguments.seed} {epoch}")
@@ -181,7 +181,7 @@ def mistyped(text: str, chooser: random.Random) -> str:
     return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
 
 
-def _batches(items: Sequence[_Item], arguments: TrainingArguments, epoch: int) -> Iterator[list[int]]:
+def _batches(items: Sequence[_Item], arguments: DetectorArguments, epoch: int) -> Iterator[list[int]]:
     """Batches of queries of like length, about ``batch_tokens`` tokens each, in an order of the epoch's own."""
     chooser = random.Random(arguments.seed * 1000 + epoch)
     order = sorted(range(len(items)), key=lambda i: (len(items[i].ids) + chooser.uniform(0, 6), i))
@@ -194,7 +194,7 @@ def _batches(items: Sequence[_Item], arguments: TrainingArguments, epoch: int) -
     yield from batches
 
 
-def _loss(tagger: nn.Module, batch: Sequence[_Item], arguments: TrainingArguments) -> Tensor:
+def _loss(tagger: nn.Module, batch: Sequence[_Item], arguments: DetectorArguments) -> Tensor:
     """Token cross-entropy, and the same for the query as a whole: its strongest content token against its label."""
     width = max(len(item.ids) for item in batch)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from excise.topics.detector import Detector
 from excise.training.detector.examples import Example
 
 BUDGETS = {"plain": 0.003, "scifact": 0.01, "nfcorpus": 0.01, "decoys_short": 0.08, "decoys_long": 0.08}
+REPORT_HEADER = ("held out", "queries", "fire rate", "span recall", "span precision", "all topics found")
 THRESHOLDS = tuple(round(0.10 + 0.02 * step, 2) for step in range(45))
 
 
@@ -65,7 +65,7 @@ def span_match(example: Example, detection: Detection) -> tuple[float, float, fl
 
 
 @dataclass(frozen=True)
-class Calibration:
+class ThresholdChoice:
     """The noise test of the firing threshold: which values are admissible, and whether Youden's J moves at all."""
 
     threshold: float
@@ -76,7 +76,7 @@ class Calibration:
     verdict: str
 
 
-def calibrate(scores: NDArray[np.float64], examples: Sequence[Example], default: float) -> Calibration:
+def choose_threshold(scores: NDArray[np.float64], examples: Sequence[Example], default: float) -> ThresholdChoice:
     """Choose the threshold as the paper does: keep the default unless J moves by more than its sampling error.
 
     A threshold is admissible when false fires on every source of ordinary queries and of decoys stay within its budget.
@@ -90,21 +90,24 @@ def calibrate(scores: NDArray[np.float64], examples: Sequence[Example], default:
     )
     youden = {t: float((scores[fires] > t).mean() - (scores[~fires] > t).mean()) for t in admissible}
     if not youden:
-        return Calibration(default, (), {}, 0.0, 0.0, "no threshold keeps false fires within the budget")
+        return ThresholdChoice(default, (), {}, 0.0, 0.0, "no threshold keeps false fires within the budget")
     spread = max(youden.values()) - min(youden.values())
     rate = float((scores[fires] > default).mean())
     noise = 2 * float(np.sqrt(max(rate * (1 - rate), 1e-9) / fires.sum()))
     if default in admissible and spread <= noise:
-        return Calibration(default, admissible, youden, spread, noise, "flat: the default is kept")
+        return ThresholdChoice(default, admissible, youden, spread, noise, "flat: the default is kept")
     best = max(youden, key=lambda t: (round(youden[t], 6), -abs(t - default)))
     kept = default in admissible and youden[best] - youden[default] <= noise
     verdict = "the default is within the noise of the best" if kept else "moved: the best admissible value"
-    return Calibration(default if kept else best, admissible, youden, spread, noise, verdict)
+    return ThresholdChoice(default if kept else best, admissible, youden, spread, noise, verdict)
 
 
-def as_table(reports: Sequence[GroupReport], cell: Callable[[float | None], str] | None = None) -> list[list[Any]]:
-    """Rows for printing: name, queries, fire rate, span recall, span precision, all topics found."""
-    cell = cell or (lambda value: "" if value is None else f"{value:.3f}")
+def report_rows(reports: Sequence[GroupReport]) -> list[list[str]]:
+    """Rows for printing, under :data:`REPORT_HEADER`."""
+
+    def cell(value: float | None) -> str:
+        return "" if value is None else f"{value:.3f}"
+
     return [
         [r.name, str(r.queries), cell(r.fire_rate), cell(r.span_recall), cell(r.span_precision), cell(r.all_found)]
         for r in reports

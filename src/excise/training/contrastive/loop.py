@@ -6,19 +6,19 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from excise.errors import InvalidInput
-from excise.progress import Progress
+from excise.progress import Progress, silent
 from excise.rules.paper import Constants
-from excise.training.adapter.learner import Learner, Tokens, evidence, penalised, relevance
-from excise.training.adapter.triples import Triple, batches
-from excise.training.checkpoints import rate_at, resume, save
+from excise.training.contrastive.learner import Learner, Tokens, evidence, penalised, relevance
+from excise.training.contrastive.triples import Triple, batches
+from excise.training.epochs import StepProgress, rate_at, resume, save, with_loss
 
 ADAPTER_RATES = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3)  # the paper's grid for adapters
 FULL_RATES = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4)  # and for full fine-tunes, which diverge above
@@ -27,7 +27,7 @@ _WARMUP = 0.06
 
 
 @dataclass(frozen=True)
-class Arguments:
+class LearnerArguments:
     """How a learner is trained."""
 
     learning_rate: float = 2e-4
@@ -64,12 +64,19 @@ class Held:
     first_operator: float
 
 
+class Objective(NamedTuple):
+    """What is learned: the loss over one batch, and what of the held-out figures a learning rate is chosen by."""
+
+    loss: Loss
+    criterion: Callable[[Held], float]
+
+
 def fit(
     learner: Learner,
     triples: Sequence[Triple],
     loss_of: Loss,
-    arguments: Arguments,
-    progress: Callable[[int, int, float], None] | None = None,
+    arguments: LearnerArguments,
+    progress: StepProgress | None = None,
     checkpoints: Path | None = None,
 ) -> None:
     """Train a learner.
@@ -107,14 +114,13 @@ def fit(
         save(checkpoints, dict(learner.trained.named_parameters()), optimizer, run, epoch + 1)
 
 
-def search_rates(
+def best_rate(
     fresh: Callable[[], Learner],
-    loss_of: Loss,
+    objective: Objective,
     rates: Sequence[float],
     split: tuple[Sequence[Triple], Sequence[Triple]],
-    arguments: Arguments,
-    criterion: Callable[[Held], float],
-    progress: Progress,
+    arguments: LearnerArguments,
+    progress: Progress = silent,
 ) -> tuple[float, dict[float, Held]]:
     """The rate that is best on held-out triples, and what each gave; ties go to the smaller rate.
 
@@ -124,22 +130,16 @@ def search_rates(
         makes an untrained learner.
     split
         training and held-out triples.
-    criterion
-        what of the held-out figures is maximised.
     """
     train, held = split
     found: dict[float, Held] = {}
     for rate in rates:
         learner = fresh()
-        told = partial(_rate_progress, progress, rate)
-        fit(learner, train, loss_of, replace(arguments, learning_rate=rate), told)
+        told = with_loss(progress, f"rate {rate:g}")
+        fit(learner, train, objective.loss, replace(arguments, learning_rate=rate), told)
         found[rate] = measure(learner, held)
-    best = max(found, key=lambda rate: (round(criterion(found[rate]), 4), -rate))
+    best = max(found, key=lambda rate: (round(objective.criterion(found[rate]), 4), -rate))
     return best, found
-
-
-def _rate_progress(progress: Progress, rate: float, done: int, total: int, loss: float) -> None:
-    progress(f"rate {rate:g}, loss {loss:.3f}", done, total)
 
 
 @torch.no_grad()

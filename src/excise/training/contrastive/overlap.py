@@ -10,7 +10,7 @@ from pathlib import Path
 from excise.errors import SuiteError
 from excise.suites.pairs import load_pairs
 from excise.suites.suites import BUILT_IN, load_suite
-from excise.training.adapter.triples import Triple, documents_of
+from excise.training.contrastive.triples import Triple, documents_of
 
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 

@@ -1,16 +1,31 @@
-"""What every training run shares: the rate over its steps, and a state on disk that an interrupted run goes on from."""
+"""What every training run shares: its steps told, their rate, and a state after each epoch that a run goes on from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from excise.errors import InvalidInput
+from excise.progress import Progress
 
 _FILE = "checkpoint.safetensors"
+
+StepProgress = Callable[[int, int, float], None]
+"""Called with the steps done, the steps in all, and the loss."""
+
+
+def with_loss(progress: Progress, title: str) -> StepProgress:
+    """Tell steps under a title, with their loss.
+
+    Examples
+    --------
+    >>> with_loss(lambda *told: print(told), "rate 0.001")(3, 10, 0.25)
+    ('rate 0.001, loss 0.250', 3, 10)
+    """
+    return lambda done, total, loss: progress(f"{title}, loss {loss:.3f}", done, total)
 
 
 def rate_at(step: int, steps: int, warmup: float) -> float:

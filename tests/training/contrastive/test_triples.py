@@ -10,8 +10,15 @@ import pytest
 from excise.documents import Document
 from excise.errors import BadCorpus, InvalidInput
 from excise.suites.suites import load_suite
-from excise.training.adapter.overlap import Measured, Overlap, measured_sets, without_leaks
-from excise.training.adapter.triples import Triple, batches, ordinary_pairs, read_triples, split_by_group, suite_triples
+from excise.training.contrastive.overlap import Measured, Overlap, measured_sets, without_leaks
+from excise.training.contrastive.triples import (
+    Triple,
+    batches,
+    ordinary_pairs,
+    read_triples,
+    split_by_group,
+    suite_triples,
+)
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +78,13 @@ def test_files_of_triples(tmp_path: Path) -> None:
     path.write_text(json.dumps(row) + "\n\n" + json.dumps({**row, "plain": "cars"}) + "\n")
     found = sorted(read_triples([str(path)], 1), key=lambda t: t.plain or "")
     assert [(t.gold.text, t.plain) for t in found] == [("The Leaf.", None), ("The Leaf.", "cars")]
-    for bad in ("{", json.dumps({**row, "positive": 3}), json.dumps({**row, "query": " "}), json.dumps({"query": "a"})):
-        path.write_text(bad)
+    for bad in ({**row, "positive": 3}, {**row, "query": " "}, {"query": "a"}):
+        path.write_text(json.dumps(bad))
         with pytest.raises(BadCorpus, match=r"mine\.jsonl, line 1: not a triple"):
             read_triples([str(path)], 1)
+    path.write_text("{")
+    with pytest.raises(BadCorpus, match=r"mine\.jsonl, line 1: not valid JSON"):
+        read_triples([str(path)], 1)
     path.write_text("")
     with pytest.raises(InvalidInput, match="no query"):
         read_triples([str(path)], 1)

@@ -6,32 +6,31 @@ What differs between them is the kind of learner, its objective, and how it is w
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from excise.cli.bar import bar
+from excise.encoders.adapter import Adapter, AdapterConfig, Side
 from excise.encoders.backbone import Backbone, load_backbone
-from excise.progress import Progress
+from excise.progress import Progress, silent
 from excise.suites.suites import BUILT_IN, load_suite
-from excise.training.adapter.learner import Kind, Learner
-from excise.training.adapter.loop import (
+from excise.training.contrastive.learner import Kind, Learner
+from excise.training.contrastive.loop import (
     ADAPTER_RATES,
     FULL_RATES,
-    Arguments,
     Held,
-    Loss,
+    LearnerArguments,
+    Objective,
+    best_rate,
     fit,
     measure,
     sample,
-    search_rates,
 )
-from excise.training.adapter.overlap import Overlap, measured_sets, without_leaks
-from excise.training.adapter.triples import (
+from excise.training.contrastive.overlap import Overlap, measured_sets, without_leaks
+from excise.training.contrastive.triples import (
     MENTIONS,
     Triple,
     ordinary_pairs,
@@ -39,12 +38,13 @@ from excise.training.adapter.triples import (
     split_by_group,
     suite_triples,
 )
+from excise.training.epochs import with_loss
 
 RATES_FILE, CHECKPOINTS, FIGURES = "rates.json", "checkpoints", "training.json"
 
 
 @dataclass(frozen=True)
-class Recipe:
+class LearnerRecipe:
     """What a learner is trained on and how.
 
     Attributes
@@ -74,25 +74,47 @@ class Recipe:
     data: Path | None = None
     per_query: int = 2
     searched: int = 240
-    arguments: Arguments = field(default_factory=Arguments)
+    arguments: LearnerArguments = field(default_factory=LearnerArguments)
     choose_rate: bool = True
     replay: int = 0
     limit: int | None = None
 
 
+@dataclass(frozen=True)
+class RateChoice:
+    """The learning rate that was chosen, and what every rate of the grid, and no training, gave on held-out triples."""
+
+    best: float
+    rates: dict[float, Held]
+    frozen: Held
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> RateChoice:
+        rates = {float(rate): Held(**held) for rate, held in kept["rates"].items()}
+        return cls(kept["best"], rates, Held(**kept["frozen"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        rates = {str(rate): asdict(held) for rate, held in self.rates.items()}
+        return {"best": self.best, "rates": rates, "frozen": asdict(self.frozen)}
+
+
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained learner, and what is known about it."""
+    """A trained learner, and what is known about it. ``chosen`` is None where the rate was given."""
 
     learner: Learner
-    recipe: Recipe
+    recipe: LearnerRecipe
     triples: int
     pairs: int
     overlaps: list[Overlap]
-    rates: dict[float, Held]
-    frozen_held: Held | None
+    chosen: RateChoice | None
     frozen: Held
     adapted: Held
+
+    @property
+    def rates(self) -> dict[float, Held]:
+        """What each rate gave that was tried."""
+        return self.chosen.rates if self.chosen else {}
 
     def figures(self) -> dict[str, Any]:
         """What was measured, for a file beside the weights."""
@@ -102,14 +124,16 @@ class Trained:
             "arguments": asdict(self.recipe.arguments),
             "leakage": [asdict(overlap) for overlap in self.overlaps],
             "held_out": {
-                "frozen": asdict(self.frozen_held) if self.frozen_held else None,
+                "frozen": asdict(self.chosen.frozen) if self.chosen else None,
                 **{f"{rate:g}": asdict(held) for rate, held in self.rates.items()},
             },
             "own dev": {"frozen": asdict(self.frozen), "trained": asdict(self.adapted)},
         }
 
 
-def train(recipe: Recipe, kind: Kind, loss_of: Loss, criterion: Callable[[Held], float], out: Path) -> Trained:
+def train_learner(
+    recipe: LearnerRecipe, kind: Kind, objective: Objective, out: Path, progress: Progress = silent
+) -> Trained:
     """Train a learner of a kind. An interrupted run goes on: at the rate that was chosen, and after its last epoch."""
     sets = measured_sets(recipe.data)
     every = read_triples([BUILT_IN, MENTIONS, *recipe.sources], recipe.per_query, recipe.arguments.seed)
@@ -119,42 +143,39 @@ def train(recipe: Recipe, kind: Kind, loss_of: Loss, criterion: Callable[[Held],
         pairs, _ = without_leaks(ordinary_pairs(recipe.data, recipe.replay // 3, recipe.arguments.seed), sets)
         pairs = sample(pairs, min(recipe.replay, recipe.limit or recipe.replay), recipe.arguments.seed)
     out.mkdir(parents=True, exist_ok=True)
-    rates: dict[float, Held] = {}
-    frozen_held = None
+    chosen: RateChoice | None = None
     if recipe.choose_rate:
-        rate, rates, frozen_held = _chosen_rate(recipe, kind, loss_of, criterion, (triples, pairs), out)
-        recipe = replace(recipe, arguments=replace(recipe.arguments, learning_rate=rate))
+        chosen = _chosen_rate(recipe, kind, objective, (triples, pairs), out, progress)
+        recipe = replace(recipe, arguments=replace(recipe.arguments, learning_rate=chosen.best))
     learner = fresh_learner(recipe, kind)
     judged = sample(suite_triples(load_suite(BUILT_IN, "dev"), 2), recipe.limit or 280, recipe.arguments.seed)
     frozen = measure(learner, judged)
-    with bar() as progress:
-        told = partial(_progress, progress)
-        fit(learner, [*triples, *pairs], loss_of, recipe.arguments, told, out / CHECKPOINTS)
+    told = with_loss(progress, "training")
+    fit(learner, [*triples, *pairs], objective.loss, recipe.arguments, told, out / CHECKPOINTS)
     adapted = measure(learner, judged)
-    trained = Trained(learner, recipe, len(triples), len(pairs), overlaps, rates, frozen_held, frozen, adapted)
+    trained = Trained(learner, recipe, len(triples), len(pairs), overlaps, chosen, frozen, adapted)
     (out / FIGURES).write_text(json.dumps(trained.figures(), indent=1) + "\n", encoding="utf-8")
     return trained
 
 
-def fresh_learner(recipe: Recipe, kind: Kind, backbone: Backbone | None = None) -> Learner:
+def fresh_learner(recipe: LearnerRecipe, kind: Kind, backbone: Backbone | None = None) -> Learner:
     """An untrained learner; the seed decides its terms."""
     torch.manual_seed(recipe.arguments.seed)
     return Learner.of(backbone or load_backbone(recipe.backbone), kind)
 
 
 def _chosen_rate(
-    recipe: Recipe,
+    recipe: LearnerRecipe,
     kind: Kind,
-    loss_of: Loss,
-    criterion: Callable[[Held], float],
+    objective: Objective,
     material: tuple[Sequence[Triple], Sequence[Triple]],
     out: Path,
-) -> tuple[float, dict[float, Held], Held]:
-    """The best rate of the grid after one pass over a sample, and what every rate gave; kept in a file."""
+    progress: Progress,
+) -> RateChoice:
+    """The best rate of the grid after one pass over a sample; kept in a file."""
     stored = out / RATES_FILE
     if stored.exists():
-        kept = json.loads(stored.read_text(encoding="utf-8"))
-        return kept["best"], {float(rate): Held(**held) for rate, held in kept["rates"].items()}, Held(**kept["frozen"])
+        return RateChoice.from_dict(json.loads(stored.read_text(encoding="utf-8")))
     seed = recipe.arguments.seed
     triples, pairs = material
     train_on, held = split_by_group(triples, seed=seed)
@@ -162,19 +183,27 @@ def _chosen_rate(
     searched = [*sample(train_on, recipe.searched, seed), *sample(pairs, rehearsed, seed)]
     held = sample(held, 200, seed)
     frozen = measure(fresh_learner(recipe, kind), held)
-    with bar() as progress:
-        best, rates = search_rates(
-            lambda: fresh_learner(recipe, kind),
-            loss_of,
-            FULL_RATES if kind == "full" else ADAPTER_RATES,
-            (searched, held),
-            replace(recipe.arguments, epochs=1),
-            criterion,
-            progress,
-        )
-    kept = {"best": best, "rates": {str(rate): asdict(one) for rate, one in rates.items()}, "frozen": asdict(frozen)}
-    stored.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    return best, rates, frozen
+    best, rates = best_rate(
+        lambda: fresh_learner(recipe, kind),
+        objective,
+        FULL_RATES if kind == "full" else ADAPTER_RATES,
+        (searched, held),
+        replace(recipe.arguments, epochs=1),
+        progress,
+    )
+    chosen = RateChoice(best, rates, frozen)
+    stored.write_text(json.dumps(chosen.to_dict(), indent=1) + "\n", encoding="utf-8")
+    return chosen
+
+
+def adapter_of(trained: Trained, side: Side) -> Adapter:
+    """The adapter that holds a learner's terms."""
+    backbone, terms = trained.learner.backbone, trained.learner.terms
+    assert terms is not None
+    config = AdapterConfig(trained.recipe.backbone, backbone.weights_fingerprint, side=side)
+    adapter = Adapter(backbone, config)
+    adapter.terms.load_state(terms.state())
+    return adapter
 
 
 def card_lines(trained: Trained) -> str:
@@ -214,7 +243,7 @@ above its negative by MaxSim (relevance), has less evidence for the topic (evide
 """
 
 
-def command_line(what: str, recipe: Recipe) -> str:
+def command_line(what: str, recipe: LearnerRecipe) -> str:
     """The command that trains the same again."""
     parts = [f"excise train {what} --out DIR --epochs {recipe.arguments.epochs} --seed {recipe.arguments.seed}"]
     parts += [f"--batch {recipe.arguments.batch} --per-query {recipe.per_query} --searched {recipe.searched}"]
@@ -222,7 +251,3 @@ def command_line(what: str, recipe: Recipe) -> str:
     parts += [f"--backbone {recipe.backbone}" if recipe.backbone != "minilm" else ""]
     parts += [*(f"--triples {Path(source).name}" for source in recipe.sources), "--data DATA" if recipe.data else ""]
     return " ".join(part for part in parts if part)
-
-
-def _progress(progress: Progress, done: int, total: int, loss: float) -> None:
-    progress(f"training, loss {loss:.3f}", done, total)

@@ -6,10 +6,9 @@ negative is an ordinary retrieval pair; the controls can mix such pairs in.
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from importlib.resources import files
@@ -19,6 +18,7 @@ from typing import Any
 
 from excise.documents import Corpus, Document
 from excise.errors import BadCorpus, InvalidInput
+from excise.suites.jsonlines import read_objects
 from excise.suites.suites import BUILT_IN, Query, Suite, load_suite
 
 SPLIT = "train"
@@ -169,7 +169,7 @@ def split_by_group(triples: Sequence[Triple], share: float = 0.2, seed: int = 0)
 def documents_of(suite: Suite) -> dict[str, Document]:
     """A suite's judged documents by their own id; the documents' ids get the suite's name in front."""
     judged = {id for rows in suite.qrels.values() for id in rows} | {i for ids in suite.negatives.values() for i in ids}
-    return {d.id: replace(d, id=f"{suite.name}/{d.id}") for d in Corpus([suite.corpus]) if d.id in judged}
+    return {d.id: replace(d, id=f"{suite.name}/{d.id}") for d in suite.documents() if d.id in judged}
 
 
 def _judged(suite: Suite, query: Query) -> tuple[list[str], list[str], frozenset[str]]:
@@ -187,8 +187,9 @@ def _endless(chooser: random.Random, ids: Sequence[str]) -> Iterator[str]:
 
 
 def _titled(folder: Path, titles: int, seed: int) -> list[Triple]:
-    named = Counter(document.title for document in Corpus([folder], skip_bad=True))
-    unique = {d.title: d for d in Corpus([folder], skip_bad=True) if named[d.title] == 1 and len(d.title.split()) > 2}
+    documents = list(Corpus([folder], skip_bad=True))
+    named = Counter(document.title for document in documents)
+    unique = {d.title: d for d in documents if named[d.title] == 1 and len(d.title.split()) > 2}
     chosen = random.Random(seed).sample(sorted(unique), min(titles, len(unique)))
     texts = [Document(f"{folder.name}/{unique[title].id}", unique[title].text) for title in chosen]
     return [
@@ -197,17 +198,14 @@ def _titled(folder: Path, titles: int, seed: int) -> list[Triple]:
 
 
 def _file_triples(path: Path) -> Iterator[Triple]:
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                yield _file_triple(path, json.loads(line))
-            except (ValueError, KeyError, TypeError) as error:
-                raise BadCorpus(f"{path}, line {number}: not a triple ({error}).") from None
+    for line, row in read_objects(path, BadCorpus):
+        try:
+            yield _file_triple(path, row)
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadCorpus(f"{line.where}: not a triple ({error}).") from None
 
 
-def _file_triple(path: Path, row: Any) -> Triple:
+def _file_triple(path: Path, row: Mapping[str, Any]) -> Triple:
     query, topics = row["query"], tuple(row["topics"])
     if not isinstance(query, str) or not query.strip() or not all(isinstance(topic, str) for topic in topics):
         raise InvalidInput("'query' must be a text, and 'topics' a list of texts")

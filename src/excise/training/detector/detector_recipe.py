@@ -8,10 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from excise.cli.bar import bar
+from excise.progress import Progress, silent
 from excise.topics.detector import Detector, DetectorConfig
 from excise.training.detector.examples import (
     Example,
@@ -22,15 +20,20 @@ from excise.training.detector.examples import (
     public_examples,
     written_examples,
 )
-from excise.training.detector.tagging import LEARNING_RATES, TrainingArguments, span_scores, train_detector
-from excise.training.detector.validation import Calibration, GroupReport, as_table, calibrate, validate
-
-err = Console(stderr=True)
-_HEADER = ("held out", "queries", "fire rate", "span recall", "span precision", "all topics found")
+from excise.training.detector.tagging import LEARNING_RATES, DetectorArguments, span_scores, train_detector
+from excise.training.detector.validation import (
+    REPORT_HEADER,
+    GroupReport,
+    ThresholdChoice,
+    choose_threshold,
+    report_rows,
+    validate,
+)
+from excise.training.epochs import with_loss
 
 
 @dataclass(frozen=True)
-class Recipe:
+class DetectorRecipe:
     """What a detector is trained on and how."""
 
     data: Path | None
@@ -39,7 +42,7 @@ class Recipe:
     limit: int | None
     probes: bool
     config: DetectorConfig
-    arguments: TrainingArguments
+    arguments: DetectorArguments
 
     def examples(self, probes_held_out: bool) -> tuple[list[Example], list[Example]]:
         """Training and held-out examples. The bundled dev families are always held out."""
@@ -56,29 +59,38 @@ class Recipe:
         return train[: self.limit], held if self.limit is None else held[:: max(1, len(held) // self.limit)]
 
 
-def make_detector(recipe: Recipe, out: Path, choose_rate: bool) -> None:
-    """Train, measure and write a detector with its card. Where ``recipe.probes`` is set, what is written is retrained
-    with the probe files, which only the measured twin holds out."""
+def make_detector(
+    recipe: DetectorRecipe, out: Path, choose_rate: bool, progress: Progress = silent
+) -> list[GroupReport]:
+    """Train, measure and write a detector with its card; returns what was measured on held-out queries.
+
+    Where ``recipe.probes`` is set, what is written is retrained with the probe files, which only the measured twin
+    holds out.
+    """
     rates: dict[float, float] = {}
     if choose_rate:
-        rates = search_rates(recipe)
+        rates = rate_scores(recipe, progress)
         best = max(rates, key=lambda rate: (round(rates[rate], 4), -rate))  # ties go to the smaller rate
         recipe = replace(recipe, arguments=replace(recipe.arguments, learning_rate=best))
     train, held = recipe.examples(probes_held_out=True)
-    judged = train_with_bar(recipe, train, out / "validation-run", "measuring")
-    calibration = calibrate(span_scores(judged, held), held, recipe.config.threshold)
+    told = with_loss(progress, "measuring")
+    judged = train_detector(train, recipe.arguments, recipe.config, told, out / "validation-run")
+    calibration = choose_threshold(span_scores(judged, held), held, recipe.config.threshold)
     recipe = replace(recipe, config=replace(recipe.config, threshold=calibration.threshold))
     shipped = Detector(judged.tagger, judged.tokenizer, recipe.config)
     reports = validate(shipped, held)
     if recipe.probes:
         train, _ = recipe.examples(probes_held_out=False)
-        shipped = train_with_bar(recipe, train, out / "final-run", "training")
+        told = with_loss(progress, "training")
+        shipped = train_detector(train, recipe.arguments, recipe.config, told, out / "final-run")
     shipped.save_pretrained(out)
     _write_card(out, recipe, len(train), reports, calibration, rates)
-    err.print(_table(reports))
+    return reports
 
 
-def search_rates(recipe: Recipe, sample: int = 2_500, judged: int = 1_200) -> dict[float, float]:
+def rate_scores(
+    recipe: DetectorRecipe, progress: Progress = silent, sample: int = 2_500, judged: int = 1_200
+) -> dict[float, float]:
     """Held-out Youden's J of each learning rate of the grid, after one pass over a sample.
 
     J is taken at each rate's own best threshold: one pass is too short for scores to reach their final scale.
@@ -89,43 +101,25 @@ def search_rates(recipe: Recipe, sample: int = 2_500, judged: int = 1_200) -> di
     found = {}
     for rate in LEARNING_RATES:
         one = replace(recipe, arguments=replace(recipe.arguments, learning_rate=rate, epochs=1))
-        scores = span_scores(train_with_bar(one, train[:sample], None, f"learning rate {rate:g}"), held)
+        told = with_loss(progress, f"learning rate {rate:g}")
+        scores = span_scores(train_detector(train[:sample], one.arguments, one.config, told), held)
         found[rate] = max(float((scores[fires] > t).mean() - (scores[~fires] > t).mean()) for t in np.unique(scores))
     return found
 
 
-def train_with_bar(recipe: Recipe, examples: Sequence[Example], checkpoints: Path | None, title: str) -> Detector:
-    """Train with a progress bar, and checkpoints where a folder is given."""
-    with bar() as progress:
-        return train_detector(
-            examples,
-            recipe.arguments,
-            recipe.config,
-            lambda done, total, loss: progress(f"{title}, loss {loss:.3f}", done, total),
-            checkpoints,
-        )
-
-
-def _table(reports: Sequence[GroupReport]) -> Table:
-    table = Table(*_HEADER, box=None)
-    for row in as_table(reports):
-        table.add_row(*row)
-    return table
-
-
 def _write_card(
     out: Path,
-    recipe: Recipe,
+    recipe: DetectorRecipe,
     trained_on: int,
     reports: Sequence[GroupReport],
-    calibration: Calibration,
+    calibration: ThresholdChoice,
     rates: dict[float, float],
 ) -> None:
     command = f"excise train detector --out DIR --epochs {recipe.arguments.epochs} --seed {recipe.arguments.seed}"
     command += f" --learning-rate {0 if rates else recipe.arguments.learning_rate:g} --generated {recipe.generated}"
     command += f" --most-plain {recipe.most_plain}" + (" --data DATA" if recipe.data else "")
     command += "" if recipe.probes else " --no-probes"
-    rows = "\n".join("| " + " | ".join(row) + " |" for row in as_table(reports))
+    rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))
     public = (
         ", and public query sets (ExcluIR queries; MS MARCO, NQ and Million Query queries; SciFact and NFCorpus\n"
         "  training queries; a fifth of each held out)"
@@ -153,8 +147,8 @@ It marks the words of a query that name an excluded topic, and fires above {conf
 
 {twin if recipe.probes else "Nothing in the table was seen in training."}
 
-| {" | ".join(_HEADER)} |
-| {" | ".join("---" for _ in _HEADER)} |
+| {" | ".join(REPORT_HEADER)} |
+| {" | ".join("---" for _ in REPORT_HEADER)} |
 {rows}
 """
     (out / "README.md").write_text(card, encoding="utf-8")

@@ -13,10 +13,19 @@ from typing import Any, Literal
 from torch import Tensor
 
 from excise.errors import InvalidInput
-from excise.training.adapter.adapter import contrast, saved_adapter, targets, unique_documents
-from excise.training.adapter.learner import Learner, relevance
-from excise.training.adapter.protocol import Recipe, Trained, card_lines, command_line, train
-from excise.training.adapter.triples import Triple
+from excise.progress import Progress, silent
+from excise.training.contrastive.learner import Learner, relevance
+from excise.training.contrastive.loop import Objective
+from excise.training.contrastive.protocol import (
+    LearnerRecipe,
+    Trained,
+    adapter_of,
+    card_lines,
+    command_line,
+    train_learner,
+)
+from excise.training.contrastive.ranking_loss import contrast, targets, unique_documents
+from excise.training.contrastive.triples import Triple
 
 Control = Literal["lora", "full", "query"]
 REPLAYED = 420  # ordinary pairs that a control with rehearsal sees beside its triples: half as many
@@ -27,7 +36,7 @@ CONTROLS: dict[str, str] = {
 }
 
 
-def make_control(recipe: Recipe, kind: str, out: Path) -> Trained:
+def make_control(recipe: LearnerRecipe, kind: str, out: Path, progress: Progress = silent) -> Trained:
     """Train a control and write it: a checkpoint for ``--backbone``, or for "query" an adapter.
 
     Parameters
@@ -38,11 +47,11 @@ def make_control(recipe: Recipe, kind: str, out: Path) -> Trained:
     if kind not in CONTROLS:
         raise InvalidInput(f"unknown control {kind!r}; choose one of {', '.join(CONTROLS)}.")
     control: Control = kind  # type: ignore[assignment]
-    trained = train(recipe, control, control_loss, lambda held: held.first, out)
+    trained = train_learner(recipe, control, Objective(control_loss, lambda held: held.first), out, progress)
     learner = trained.learner
     encoder: Any = learner.backbone.encoder
     if control == "query":
-        saved_adapter(trained, "query").save_pretrained(out)
+        adapter_of(trained, "query").save_pretrained(out)
     else:
         if learner.terms is not None:
             learner.terms.fold(encoder[0].auto_model)
