@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from io import TextIOWrapper
 from typing import Annotated
@@ -55,7 +56,17 @@ def _take_any_bytes() -> None:
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # what it makes of a lone surrogate is JSON's own escape
+        codecs.register_error("json-escapes", _json_escapes)
+        sys.stdout.reconfigure(errors="json-escapes")
+
+
+def _json_escapes(error: UnicodeError) -> tuple[str, int]:
+    """What the terminal's encoding does not have, as JSON writes it: a JSON line stays one in any encoding."""
+    import json
+
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def _complain(sentence: str) -> None:
