@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check coverage clean
+.PHONY: help demo test soak lint types check coverage clean
 
 help:            ## list these commands
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/'
@@ -28,6 +28,9 @@ demo: $(VENV)/.runtime   ## set up, index the bundled corpus, search it with and
 
 test: $(VENV)/.dev       ## set up and run the tests
 	$(BIN)/python -m pytest
+
+soak: $(VENV)/.dev       ## the long form of the tests with faults, threads and broken input
+	EXCISE_SOAK=1 $(BIN)/python -m pytest -m soak
 
 lint: $(VENV)/.dev       ## ruff: lint and format
 	$(BIN)/ruff check .

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
-from excise.engines.local.durable import sync_file, sync_folder
+from excise.engines.local.durable import sync
 from excise.engines.local.manifest import SegmentEntry
 from excise.engines.local.segment import (
     DIGESTS,
@@ -130,10 +130,7 @@ class _SegmentWriter:
         for name, array in {**arrays, DIGESTS: np.concatenate(self._digests)}.items():
             np.save(self._folder / f"{name}.npy", array, allow_pickle=False)
         files = sorted(self._folder.iterdir())
-        for path in files:
-            sync_file(path)
-        sync_folder(self._folder)
-        sync_folder(self._folder.parent)
+        sync([*files, self._folder, self._folder.parent])
         return SegmentEntry(self._folder.name, {path.name: path.stat().st_size for path in files})
 
     def _note(self, name: str, lengths: NDArray[np.int64]) -> None:
