@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 import excise
 from excise.rules.titles import title_matches
+from excise.search.inputs import named_topics
+from excise.topics.locate import named_places
 
 
 def asked(query: str, topic: str, *titles: str) -> list[bool]:
-    start = query.index(topic)
-    return title_matches(query, [(start, start + len(topic))], [topic], titles)
+    return title_matches(query, named_places(query, named_topics(query, topic)), [topic], titles)
 
 
 def test_a_title_is_named_whole_and_outside_of_the_topic() -> None:
@@ -47,6 +48,16 @@ def test_one_word_of_a_longer_title_may_be_mistyped() -> None:
 
 def test_a_topic_is_not_asked_for_though_the_query_names_it_twice() -> None:
     assert asked("besides Turnip cake, what is Turnip cake made with?", "Turnip cake", "Turnip cake") == [False]
+
+
+def test_a_longer_title_is_not_asked_for_where_the_topic_is_repeated_in_it() -> None:
+    query = "besides Phil Ivey, the Ivey League of the player Phil Ivey"
+    assert asked(query, "Phil Ivey", "Ivey League", "The Player Phil Ivey") == [True, False]
+
+
+def test_a_title_may_share_words_with_a_topic_that_is_worded_differently() -> None:
+    query = "the history of the Toyota Avalon, without concept vehicles by Toyota"
+    assert asked(query, "Toyota concept vehicles, 1990-99", "Toyota Avalon", "Toyota") == [True, False]
 
 
 def test_a_title_of_nothing_is_never_asked_for() -> None:

@@ -25,7 +25,8 @@ def title_matches(
     query
         the query.
     places
-        where it names what it excludes.
+        where it names what it excludes by its own words. The words in common with a topic that the query words
+        differently are none of these: "the Toyota Avalon, without concept cars by Toyota" still asks for the Avalon.
     topics
         what it excludes. A title made of a topic's words is no match, wherever else the query uses them.
     titles

@@ -27,6 +27,7 @@ from excise.search.stages import Judgement, SearchVectors, Shortlist, Weighed
 from excise.search.weighing import maxsim_of, signals_of
 from excise.settings import Settings
 from excise.text import checked_query
+from excise.topics.locate import named_places
 from excise.vectors.encoded import EncodedQuery
 
 if TYPE_CHECKING:
@@ -104,12 +105,13 @@ class Pipeline:
         residual_scores = maxsim_of(search.residual, shortlist.vectors)
         detection = search.detection
         topics, titles = [topic.text for topic in detection.topics], [one.title for one in shortlist.documents]
+        named = named_places(detection.query, detection.topics)
         signals, evidence = signals_of(
             search.topics,
             residual_scores / len(search.residual),
             shortlist.vectors,
             self.settings.pooling,
-            np.array(title_matches(detection.query, search.places, topics, titles), dtype=np.bool_),
+            np.array(title_matches(detection.query, named, topics, titles), dtype=np.bool_),
         )
         return Weighed(shortlist, len(topics), signals, evidence, self._fused(search, shortlist, residual_scores))
 

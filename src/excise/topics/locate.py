@@ -88,12 +88,11 @@ def excluded_place(query: str, topic: str) -> Span | None:
     return (cued or found)[-1] if found else None
 
 
-def places(query: str, topics: Sequence[Topic]) -> list[Span]:
-    """Every place where a query names its excluded topics, in order and apart from each other.
+def named_places(query: str, topics: Sequence[Topic]) -> list[Span]:
+    """Every place where a query names its excluded topics by their own words, in order and apart from each other.
 
-    These are the topics' own places, every other occurrence of them (or of their plural where they have none), and the
-    words in common where the query words a topic differently. Where that would leave no content word of the query,
-    only the topics' own places count.
+    These are the topics' own places and every other occurrence of them (or of their plural where they have none).
+    Where that would leave no content word of the query, only the topics' own places count.
 
     Parameters
     ----------
@@ -105,22 +104,32 @@ def places(query: str, topics: Sequence[Topic]) -> list[Span]:
     Examples
     --------
     >>> query = "Tesla owners' cars, not Tesla"
-    >>> places(query, [Topic("Tesla", 24, 29, 1.0)])
+    >>> named_places(query, [Topic("Tesla", 24, 29, 1.0)])
     [(0, 5), (24, 29)]
+    """
+    own = [(topic.start, topic.end) for topic in topics if topic.start is not None and topic.end is not None]
+    everywhere = own + [span for topic in topics for span in _named(query, topic.text)]
+    return _apart(everywhere if _leaves_content(query, everywhere) else own)
+
+
+def places(query: str, topics: Sequence[Topic]) -> list[Span]:
+    """Every place where a query speaks of its excluded topics: what is left out of the residual query.
+
+    These are its :func:`named_places`, and the words in common with topics that it words differently, unless they
+    would leave no content word of it.
+
+    Examples
+    --------
     >>> query = "apart from the 1982 movie Annie, any other?"
     >>> [query[start:end] for start, end in places(query, [Topic("Annie (1982 film)", None, None, 1.0)])]
     ['1982', 'Annie']
     >>> places("electric cars", [Topic("electric cars by Tesla", None, None, 1.0)])
     []
     """
-    own = [(topic.start, topic.end) for topic in topics if topic.start is not None and topic.end is not None]
-    found = {topic.text: _named(query, topic.text) for topic in topics}
-    everywhere = own + [span for spans in found.values() for span in spans]
-    differently = [topic.text for topic in topics if topic.start is None and not found[topic.text]]
-    for spans in (everywhere + words_in_common(query, differently), everywhere):
-        if has_content(" ".join(outside(query, spans))):
-            return _apart(spans)
-    return _apart(own)
+    named = named_places(query, topics)
+    differently = [topic.text for topic in topics if topic.start is None and not _named(query, topic.text)]
+    spoken = named + words_in_common(query, differently)
+    return _apart(spoken) if _leaves_content(query, spoken) else named
 
 
 def outside(text: str, spans: Sequence[Span]) -> list[str]:
@@ -142,6 +151,10 @@ def _named(query: str, topic: str) -> list[Span]:
     """Where a query names a topic, or where it never does, its plural: "no American Bulldogs"."""
     plural = topic.rstrip() + "s"
     return occurrences(query, topic) or (occurrences(query, plural) if is_content(plural) else [])
+
+
+def _leaves_content(query: str, spans: Sequence[Span]) -> bool:
+    return has_content(" ".join(outside(query, spans)))
 
 
 def _apart(spans: Sequence[Span]) -> list[Span]:
