@@ -18,7 +18,8 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from excise.documents import Corpus
-from excise.encoders.backbone import PRESETS, Backbone, plain_embedded_encoder
+from excise.encoders.backbone import PRESETS, Backbone
+from excise.encoders.embedded import embedded_encoder
 from excise.evaluation.measures.outcomes import by_query, judge
 from excise.evaluation.measures.significance import compare
 from excise.suites.suites import load_suite
@@ -40,7 +41,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=None, help="only the golds and so many other documents")
     options = parser.parse_args()
     suite = load_suite(options.suite, options.split, options.limit)
-    backbone = Backbone("minilm-384", plain_embedded_encoder(), PRESETS["minilm"])
+    backbone = Backbone("minilm-384", embedded_encoder(projected=False), PRESETS["minilm"])
     rows = load_file(Path(str(files("excise") / "models" / "minilm-projection.safetensors")))["linear.weight"]
     documents = list(Corpus([suite.corpus]))
     if options.sample is not None:

@@ -46,7 +46,7 @@ def disturbed(backbone: Backbone, side: str = "both", seed: int = 0) -> Adapter:
 def test_frozen_vectors_are_the_same_bits_before_and_after(backbone: Backbone) -> None:
     texts = [document.full_text for document in DOCUMENTS]
     before = backbone.encode_query(QUERY).vectors, backbone.encode_documents(texts).windows.vectors
-    print_before = load_backbone(backbone.name).weights_fingerprint
+    weights = {name: tensor.clone() for name, tensor in backbone.encoder.state_dict().items()}
     adapter = disturbed(backbone)
     adapted = adapter.encode_query(QUERY).vectors, adapter.encode_documents(texts).windows.vectors
     after = backbone.encode_query(QUERY).vectors, backbone.encode_documents(texts).windows.vectors
@@ -56,7 +56,7 @@ def test_frozen_vectors_are_the_same_bits_before_and_after(backbone: Backbone) -
         assert changed.dtype == frozen.dtype
         assert np.abs(changed - frozen).max() > 0.01
     assert not np.allclose(adapter.encode_topics(["Tesla"])[0], backbone.encode_topics(["Tesla"])[0], atol=1e-3)
-    assert Backbone(backbone.name, backbone.encoder, backbone.preset).weights_fingerprint == print_before
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in backbone.encoder.state_dict().items())
 
 
 def test_two_adapters_and_the_frozen_encoder_work_at_the_same_time(backbone: Backbone) -> None:
@@ -67,23 +67,47 @@ def test_two_adapters_and_the_frozen_encoder_work_at_the_same_time(backbone: Bac
     assert all(np.array_equal(vectors, alone[i % 3]) for i, vectors in enumerate(together))
 
 
+def test_eight_threads_on_the_shipped_adapter_get_what_one_gets(minilm: Backbone) -> None:
+    adapter = load_adapter(minilm)
+    assert adapter is not None
+    queries = ["electric cars " * size + "but not Tesla" for size in (1, 5, 20, 60)]
+    encoders = [adapter, minilm]
+    alone = {(e, q): encoders[e].encode_query(q).vectors for e in range(2) for q in queries}
+    with ThreadPoolExecutor(8) as pool:
+        asked = list(alone) * 4
+        together = list(pool.map(lambda one: encoders[one[0]].encode_query(one[1]).vectors, asked))
+    assert all(np.array_equal(vectors, alone[one]) for one, vectors in zip(asked, together, strict=True))
+
+
 def test_only_what_the_cache_lacks_is_encoded(backbone: Backbone, monkeypatch: pytest.MonkeyPatch) -> None:
     adapter, cache = disturbed(backbone), EmbeddingCache()
     whole = adapter.encode_documents([document.full_text for document in DOCUMENTS])
     encoded: list[int] = []
     encode = adapter.encode_documents
     monkeypatch.setattr(adapter, "encode_documents", lambda texts: encoded.append(len(texts)) or encode(texts))
-    adapter.reembed(DOCUMENTS[1:], cache, "index")
-    found = adapter.reembed(DOCUMENTS, cache, "index")
-    again = adapter.reembed(DOCUMENTS[::-1], cache, "index")
+    adapter.reembed(DOCUMENTS[1:], cache)
+    found = adapter.reembed(DOCUMENTS, cache)
+    again = adapter.reembed(DOCUMENTS[::-1], cache)
     assert encoded == [2, 1]
     assert (cache.stats.hits, cache.stats.misses) == (5, 3)
     assert found.offsets.tolist() == whole.offsets.tolist() == [0, 4, 5, 6]
     assert found.windows.offsets.tolist() == whole.windows.offsets.tolist()
     assert found.windows.vectors == pytest.approx(whole.windows.vectors, abs=2e-3)
     assert np.array_equal(again.document(2).vectors, found.document(0).vectors)
-    adapter.reembed(DOCUMENTS, cache, "another index")
-    assert encoded == [2, 1, 3]
+    renamed = [Document(f"{document.id} of another index", document.text, document.title) for document in DOCUMENTS]
+    adapter.reembed(renamed, cache)
+    assert encoded == [2, 1]
+    adapter.reembed([Document("leaf", "The Leaf was an electric hatchback.")], cache)
+    assert encoded == [2, 1, 1]
+
+
+def test_two_adapters_share_a_cache(backbone: Backbone) -> None:
+    cache, adapters = EmbeddingCache(), [disturbed(backbone, seed=seed) for seed in (1, 2)]
+    first = [adapter.reembed(DOCUMENTS, cache).windows.vectors for adapter in adapters]
+    again = [adapter.reembed(DOCUMENTS, cache).windows.vectors for adapter in adapters]
+    assert cache.stats.misses == cache.stats.hits == cache.stats.entries == 2 * len(DOCUMENTS)
+    assert all(np.array_equal(one, two) for one, two in zip(first, again, strict=True))
+    assert not np.array_equal(*first)
 
 
 def test_an_adapter_goes_round(backbone: Backbone, tmp_path: Path) -> None:

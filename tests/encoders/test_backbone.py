@@ -83,7 +83,7 @@ def test_foreign_formats_agree_with_their_weights(stanford_checkpoint: Path) -> 
     from safetensors.torch import load_file
 
     encoder = load_backbone(str(stanford_checkpoint)).encoder
-    loaded = encoder[1].linear.weight.detach()
+    loaded = dict(encoder.named_weights())["1.linear.weight"]
     assert loaded.equal(load_file(stanford_checkpoint / "model.safetensors")["linear.weight"])
 
 
@@ -112,7 +112,7 @@ def test_fingerprints_tell_encoders_apart(minilm: Backbone, pylate_checkpoint: P
 
 
 @pytest.mark.parametrize(
-    ("query", "sentence"), [("", "query is empty"), (" \n", "query is empty"), ("word " * 10_000, "10,000 words")]
+    ("query", "sentence"), [("", "query is empty"), (" \n", "query is empty"), ("word " * 2_000, "2,000 words")]
 )
 def test_bad_queries_are_refused(minilm: Backbone, query: str, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):

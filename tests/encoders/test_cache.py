@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excise.documents import Document
 from excise.encoders.cache import ENTRY_BYTES, CacheKey, EmbeddingCache
 from excise.errors import InvalidInput
 from excise.vectors.ragged import Ragged
@@ -23,8 +22,8 @@ operations = st.lists(
 budgets = st.integers(0, 6 * (ENTRY_BYTES + 64))
 
 
-def key(name: int | str, index: str = "index", adapter: str = "adapter") -> CacheKey:
-    return CacheKey(index, adapter, str(name), "digest")
+def key(name: int | str, adapter: str = "adapter") -> CacheKey:
+    return CacheKey.of(str(name), adapter)
 
 
 def vectors(name: int, tokens: int = 3) -> Ragged:
@@ -87,20 +86,22 @@ def test_threads_lose_nothing_while_there_is_room() -> None:
     assert cache.stats.hit_rate == 1.0
 
 
-@pytest.mark.parametrize("change", [{"index": "another"}, {"adapter": "another"}])
-def test_another_index_or_adapter_empties_it(change: dict[str, str]) -> None:
-    cache = EmbeddingCache()
+def test_adapters_live_side_by_side_within_one_budget() -> None:
+    cache = EmbeddingCache(2 * size(tokens=3))
     cache.put(key(1), vectors(1))
-    assert cache.get(key(1, **change)) is None
-    assert len(cache) == cache.stats.bytes == 0
-    cache.put(key(1), vectors(1))  # a straggler of the old index
-    assert len(cache) == 0
+    cache.put(key(1, "another"), vectors(2))
+    assert (cache.get(key(1)) or vectors(0)).vectors[0, 0] == 1
+    assert (cache.get(key(1, "another")) or vectors(0)).vectors[0, 0] == 2
+    cache.put(key(3), vectors(3))
+    assert cache.get(key(1)) is None  # the least recently used, whoever made it
+    assert len(cache) == 2
 
 
-def test_a_document_with_another_text_is_another_entry() -> None:
-    old, new = (CacheKey.of(Document("leaf", text), "index", "adapter") for text in ("old", "new"))
-    assert old.document == new.document
-    assert old != new
+@given(st.text(), st.text())
+def test_a_key_is_the_text_and_the_adapter_and_nothing_else(text: str, other: str) -> None:
+    assert CacheKey.of(text, "adapter") == CacheKey.of(text, "adapter")
+    assert (CacheKey.of(text, "adapter") == CacheKey.of(other, "adapter")) == (text == other)
+    assert CacheKey.of(text, "adapter") != CacheKey.of(text, "another")
 
 
 def test_entries_are_copies_that_cannot_be_written_to() -> None:

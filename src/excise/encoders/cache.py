@@ -1,8 +1,8 @@
 """A bounded cache of re-embedded documents.
 
 A document's adapted vectors depend on its text and the adapter alone, so that what one query paid for serves every
-later query whose shortlist holds the document. The cache is no second index: it holds only what queries touched, never
-more bytes than it was given, and nothing that was made for another index or another adapter.
+later query whose shortlist holds the text, in whichever index and however that index has changed. The cache is no
+second index: it holds only what queries touched, and never more bytes than it was given.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from threading import Lock
 
 import numpy as np
 
-from excise.documents import Document
 from excise.errors import InvalidInput
 from excise.vectors.ragged import Ragged
 
@@ -24,17 +23,21 @@ ENTRY_BYTES = 1_024  # what an entry costs beside its vectors: the key, two arra
 
 @dataclass(frozen=True)
 class CacheKey:
-    """Which vectors: made for which index, by which adapter, of which document with which text."""
+    """Which vectors: of which text, by its digest, and by which adapter, by its fingerprint."""
 
-    index: str
-    adapter: str
-    document: str
     text: str
+    adapter: str
 
     @classmethod
-    def of(cls, document: Document, index: str, adapter: str) -> CacheKey:
-        """The key of a document as it reads now."""
-        return cls(index, adapter, document.id, blake2b(document.full_text.encode(), digest_size=16).hexdigest())
+    def of(cls, text: str, adapter: str) -> CacheKey:
+        """The key of a text.
+
+        Examples
+        --------
+        >>> CacheKey.of("The Leaf is electric.", "a1") == CacheKey.of("The Leaf was electric.", "a1")
+        False
+        """
+        return cls(blake2b(text.encode(), digest_size=16).hexdigest(), adapter)
 
 
 @dataclass(frozen=True)
@@ -72,14 +75,14 @@ class EmbeddingCache:
     Examples
     --------
     >>> cache = EmbeddingCache(max_bytes=4_096)
-    >>> key = CacheKey("index", "adapter", "leaf", "digest")
+    >>> key = CacheKey.of("The Leaf is electric.", "a1")
     >>> cache.get(key) is None
     True
     >>> cache.put(key, Ragged.of([np.eye(2, dtype=np.float16)]))
     >>> cache.get(key)[0].tolist()
     [[1.0, 0.0], [0.0, 1.0]]
-    >>> cache.get(CacheKey("index", "another", "leaf", "digest")) is None, len(cache)
-    (True, 0)
+    >>> cache.get(CacheKey.of("The Leaf is electric.", "another")) is None, len(cache)
+    (True, 1)
     """
 
     def __init__(self, max_bytes: int = DEFAULT_BYTES) -> None:
@@ -88,18 +91,14 @@ class EmbeddingCache:
         self.max_bytes = max_bytes
         self._lock = Lock()
         self._entries: OrderedDict[CacheKey, Ragged] = OrderedDict()
-        self._scope: tuple[str, str] | None = None
         self._bytes = self._hits = self._misses = self._evictions = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def get(self, key: CacheKey) -> Ragged | None:
-        """The vectors of a document, or None. A key of another index or adapter than the last empties the cache."""
+        """The vectors of a text, or None."""
         with self._lock:
-            if self._scope != (key.index, key.adapter):
-                self._drop()
-                self._scope = (key.index, key.adapter)
             found = self._entries.get(key)
             if found is None:
                 self._misses += 1
@@ -109,16 +108,13 @@ class EmbeddingCache:
             return found
 
     def put(self, key: CacheKey, windows: Ragged) -> None:
-        """Keep a copy of a document's vectors, unless it alone is too large or the index or adapter has changed."""
+        """Keep a copy of a text's vectors, unless it alone is too large."""
         size = _size(windows)
         if size > self.max_bytes:
             return
         own = Ragged(np.array(windows.vectors), np.array(windows.offsets))  # a slice would keep its whole batch alive
         own.vectors.flags.writeable = own.offsets.flags.writeable = False
         with self._lock:
-            if self._scope not in (None, (key.index, key.adapter)):
-                return
-            self._scope = (key.index, key.adapter)
             self._remove(key)
             while self._bytes + size > self.max_bytes:
                 self._remove(next(iter(self._entries)))
@@ -129,8 +125,8 @@ class EmbeddingCache:
     def clear(self) -> None:
         """Forget every entry. What was counted stays counted."""
         with self._lock:
-            self._drop()
-            self._scope = None
+            self._entries.clear()
+            self._bytes = 0
 
     @property
     def stats(self) -> CacheStats:
@@ -139,10 +135,6 @@ class EmbeddingCache:
             return CacheStats(
                 self._hits, self._misses, self._evictions, len(self._entries), self._bytes, self.max_bytes
             )
-
-    def _drop(self) -> None:
-        self._entries.clear()
-        self._bytes = 0
 
     def _remove(self, key: CacheKey) -> None:
         found = self._entries.pop(key, None)

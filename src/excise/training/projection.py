@@ -8,16 +8,20 @@ occurs, so that the 128 dimensions are not spent on "the" and on commas.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Corpus
-from excise.encoders.backbone import PRESETS, Backbone, plain_embedded_encoder
+from excise.encoders.backbone import PRESETS
+from excise.encoders.batching import batches
 from excise.errors import InvalidInput
 from excise.suites import bundled
 from excise.vectors.ragged import Vectors
+
+if TYPE_CHECKING:
+    from excise.encoders.base import TokenEncoder
 
 FILE = "minilm-projection.safetensors"
 _SPECIAL_WEIGHT = 0.1  # [CLS] and [SEP] stand in every text and name nothing
@@ -45,24 +49,30 @@ def train_projection(folder: Path, dimensions: int = 128) -> Path:
     """Fit the projection on the bundled corpus and write it to a folder."""
     from safetensors.numpy import save_file
 
-    backbone = Backbone("minilm", plain_embedded_encoder(), PRESETS["minilm"])
+    from excise.encoders.embedded import embedded_encoder
+
+    encoder = embedded_encoder(projected=False)
     with bundled.corpus() as path:
         texts = [document.full_text for document in Corpus([path])]
-    vectors, words = _tokens(backbone, texts)
+    vectors, words = _tokens(encoder, texts)
     counts = np.bincount(words)[words]
-    special = np.isin(words, backbone.encoder.tokenizer.all_special_ids)
+    special = np.isin(words, encoder.tokenizer.special_ids)
     weights = np.where(special, _SPECIAL_WEIGHT, 1.0) / counts
     folder.mkdir(parents=True, exist_ok=True)
     save_file({"linear.weight": fit_projection(vectors, weights, dimensions)}, folder / FILE)
     return folder / FILE
 
 
-def _tokens(backbone: Backbone, texts: list[str]) -> tuple[Vectors, NDArray[np.int64]]:
+def _tokens(encoder: TokenEncoder, texts: list[str]) -> tuple[Vectors, NDArray[np.int64]]:
     """Every token of the texts: its vector and its place in the vocabulary."""
+    import torch
+
+    most = PRESETS["minilm"].document_length
+    ids = encoder.tokenizer.ids(texts, most=most)
     vectors, words = [], []
-    encoder: Any = backbone.encoder
-    for row in encoder.encode_document(texts, output_value=None, show_progress_bar=False):
-        mask = row["attention_mask"].bool()
-        vectors.append(row["token_embeddings"][mask].numpy())
-        words.append(row["input_ids"][mask].numpy())
+    for batch in batches([len(row) for row in ids]):
+        with torch.inference_mode():
+            output = encoder([texts[i] for i in batch], "document", most)
+        vectors.append(output.vectors[output.mask].numpy())
+        words.append(np.concatenate([ids[i] for i in batch]))
     return np.concatenate(vectors), np.concatenate(words)

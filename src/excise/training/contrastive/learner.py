@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from excise.encoders.backbone import Backbone
+from excise.encoders.base import Task
 from excise.encoders.lora import SwitchedLora
 from excise.rules.paper import Constants
 
@@ -54,18 +55,17 @@ class Learner:
     @classmethod
     def of(cls, backbone: Backbone, kind: Kind, terms: SwitchedLora | None = None) -> Learner:
         """A learner of a kind, with fresh low-rank terms where it has any and none are given."""
-        encoder: Any = backbone.encoder
+        encoder = backbone.encoder
         if kind == "full":
             encoder.requires_grad_(True)
             return cls(backbone, kind, None)
         encoder.requires_grad_(False)
-        return cls(backbone, kind, terms or SwitchedLora(encoder[0].auto_model))
+        return cls(backbone, kind, terms or SwitchedLora(encoder.transformer))
 
     @property
     def trained(self) -> nn.Module:
         """What is trained."""
-        encoder: nn.Module = self.backbone.encoder
-        return encoder if self.terms is None else self.terms
+        return self.backbone.encoder if self.terms is None else self.terms
 
     def queries(self, texts: Sequence[str]) -> Tokens:
         """Token vectors of queries."""
@@ -100,19 +100,16 @@ class Learner:
     def _active(self) -> AbstractContextManager[None]:
         return nullcontext() if self.terms is None else self.terms.active()
 
-    def _encode(self, texts: Sequence[str], task: str, most: int) -> Tokens:
+    def _encode(self, texts: Sequence[str], task: Task, most: int) -> Tokens:
         """Texts of like length together, since padding is paid for; dropout is off."""
-        encoder: Any = self.backbone.encoder
-        prompt = encoder.prompts.get(task) or None
-        most = min(most, getattr(encoder[0], f"{task}_length"))
+        most = min(most, self.backbone.length(task))
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         vectors: list[Tensor] = [torch.empty(0)] * len(texts)
         masks: list[Tensor] = [torch.empty(0)] * len(texts)
         for start in range(0, len(texts), _BATCH):
             part = order[start : start + _BATCH]
-            features = encoder.preprocess([texts[i] for i in part], prompt=prompt, task=task, max_length=most)
-            output = encoder(features, task=task)
-            for i, row, mask in zip(part, output["token_embeddings"], output["attention_mask"].bool(), strict=True):
+            output = self.backbone.encoder([texts[i] for i in part], task, most)
+            for i, row, mask in zip(part, *output, strict=True):
                 vectors[i], masks[i] = row, mask
         padded = nn.utils.rnn.pad_sequence(vectors, batch_first=True)
         return Tokens(padded, nn.utils.rnn.pad_sequence(masks, batch_first=True))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from torch import Tensor
 
@@ -49,13 +49,13 @@ def make_control(recipe: LearnerRecipe, kind: str, out: Path, progress: Progress
     control: Control = kind  # type: ignore[assignment]
     trained = train_learner(recipe, control, Objective(control_loss, lambda held: held.first), out, progress)
     learner = trained.learner
-    encoder: Any = learner.backbone.encoder
+    encoder = learner.backbone.encoder
     if control == "query":
         adapter_of(trained, "query").save_pretrained(out)
     else:
         if learner.terms is not None:
-            learner.terms.fold(encoder[0].auto_model)
-        encoder.save_pretrained(str(out))
+            learner.terms.fold(encoder.transformer)
+        encoder.save_pretrained(out)
     command = command_line(f"control --kind {kind}", recipe) + (" --replay" if recipe.replay else "")
     card = f"""# Control: {kind} on {Path(recipe.backbone).name}
 

@@ -15,8 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from excise.encoders.tokens import TextTokenizer
 from excise.errors import InvalidInput
-from excise.topics.detector import Detector, DetectorConfig, TokenTagger
+from excise.topics.detector import Detector, DetectorConfig
+from excise.topics.tagger import TokenTagger
 from excise.topics.words import is_content
 from excise.training.detector.examples import Example
 from excise.training.epochs import StepProgress, rate_at, resume, save
@@ -129,11 +131,10 @@ def _digest(examples: Sequence[Example]) -> str:
     return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
 
 
-def _item(tokenizer: Any, example: Example, max_tokens: int) -> _Item:
-    encoded = tokenizer(example.text, truncation=True, max_length=max_tokens, return_offsets_mapping=True)
-    offsets = encoded["offset_mapping"]
-    labels = [float(any(a < end and b > start and b > a for start, end in example.spans)) for a, b in offsets]
-    return _Item(encoded["input_ids"], labels, [is_content(example.text[a:b]) for a, b in offsets])
+def _item(tokenizer: TextTokenizer, example: Example, max_tokens: int) -> _Item:
+    pieces = tokenizer.pieces(example.text, most=max_tokens)
+    labels = [float(any(a < end and b > start and b > a for start, end in example.spans)) for a, b in pieces.spans]
+    return _Item(pieces.ids, labels, [is_content(example.text[a:b]) for a, b in pieces.spans])
 
 
 class _Average:
@@ -152,7 +153,11 @@ class _Average:
 
 
 def _varied(
-    tokenizer: Any, examples: Sequence[Example], items: Sequence[_Item], arguments: DetectorArguments, epoch: int
+    tokenizer: TextTokenizer,
+    examples: Sequence[Example],
+    items: Sequence[_Item],
+    arguments: DetectorArguments,
+    epoch: int,
 ) -> list[_Item]:
     """The epoch's own version of every query: some with a typing error, some content tokens hidden."""
     chooser = random.Random(f"{arguments.seed} {epoch}")
@@ -161,7 +166,7 @@ def _varied(
         if chooser.random() < arguments.typo_rate:
             item = _item(tokenizer, replace(example, text=mistyped(example.text, chooser)), arguments.max_tokens)
         hidden = [content and chooser.random() < arguments.mask_rate for content in item.content]
-        ids = [tokenizer.mask_token_id if hide else token for token, hide in zip(item.ids, hidden, strict=True)]
+        ids = [tokenizer.mask_id if hide else token for token, hide in zip(item.ids, hidden, strict=True)]
         varied.append(_Item(ids, item.labels, item.content))
     return varied
 
