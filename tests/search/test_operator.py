@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
@@ -11,20 +14,23 @@ import pytest
 import excise
 from excise import Constants, Excise, InvalidInput
 from excise.encoders.backbone import Backbone, load_backbone
+from excise.engines.local.engine import LocalEngine
 from excise.errors import BackboneError, BadCorpus, BadIndex
 from excise.rules.coverage import Coverage
 from excise.settings import Settings, resolve
 from excise.vectors.maxsim import maxsim
 
 QUERY = "electric cars, but not Tesla"
+PLACES = ("Sunderland", "Oslo", "Leipzig", "Seoul", "Turin", "Paris")
 
 
 def test_nothing_excluded_is_the_engines_ranking_exactly(demo: Excise) -> None:
     assert demo.engine is not None
     for query in ("electric cars", QUERY, "what is antibiotic resistance"):
-        frozen = demo.engine.search(demo.backbone.encode_query(query).vectors, 10)
+        frozen = demo.engine.reader().search([demo.backbone.encode_query(query).vectors], 10)[0]
         result = demo.search(query, exclude=[])
-        assert [(hit.id, hit.score) for hit in result.hits] == [(c.id, c.score) for c in frozen]
+        assert [hit.id for hit in result.hits] == [document.id for document in frozen.documents]
+        assert [hit.score for hit in result.hits] == frozen.scores.tolist()
         assert not result.fired
         assert result.removed == ()
         assert result.explanation is None
@@ -47,7 +53,7 @@ def test_the_detector_reads_what_a_user_would_name(demo: Excise) -> None:
 
 
 def test_without_a_detector_only_what_is_named_is_excluded(minilm: Backbone, demo: Excise) -> None:
-    assert not Excise(minilm, demo.engine).search(QUERY).fired
+    assert not excise.load(engine=demo.engine, backbone=minilm, detector=None).search(QUERY).fired
 
 
 def test_a_named_topic_goes_down_and_out(demo: Excise) -> None:
@@ -55,7 +61,7 @@ def test_a_named_topic_goes_down_and_out(demo: Excise) -> None:
     assert result.fired
     assert result.topics[0].text == "Tesla"
     assert QUERY[result.topics[0].start : result.topics[0].end] == "Tesla"
-    removed = [demo.engine.fetch([one.id])[0] for one in result.removed] if demo.engine else []
+    removed = [demo.engine.reader().documents([one.id])[0] for one in result.removed] if demo.engine else []
     assert removed
     assert all("Tesla" in document.full_text for document in removed)
     assert not {one.id for one in result.removed} & {hit.id for hit in result.hits}
@@ -77,7 +83,7 @@ def test_everything_removed_is_listed_with_its_evidence(demo: Excise) -> None:
 
 
 def test_the_papers_rule_is_one_option_away(demo: Excise) -> None:
-    paper = Excise(demo.backbone, demo.engine, resolve("frozen-paper"))
+    paper = excise.load(engine=demo.engine, backbone=demo.backbone, settings=resolve("frozen-paper"))
     why = paper.search(QUERY, exclude=["Tesla"]).explanation
     assert why is not None
     assert why.cut is not None
@@ -89,8 +95,12 @@ def test_the_papers_rule_is_one_option_away(demo: Excise) -> None:
 
 def test_a_second_look_adds_candidates_and_no_doubles(demo: Excise) -> None:
     narrow = replace(Settings(), coverage=Coverage(shortlist=5))
-    once = Excise(demo.backbone, demo.engine, narrow).search(QUERY, k=3, exclude=["Tesla"])
-    twice = Excise(demo.backbone, demo.engine, replace(narrow, second_look=True)).search(QUERY, k=3, exclude=["Tesla"])
+    once = excise.load(engine=demo.engine, backbone=demo.backbone, settings=narrow).search(
+        QUERY, k=3, exclude=["Tesla"]
+    )
+    twice = excise.load(engine=demo.engine, backbone=demo.backbone, settings=replace(narrow, second_look=True)).search(
+        QUERY, k=3, exclude=["Tesla"]
+    )
     assert once.explanation is not None
     assert twice.explanation is not None
     first, second = ([one.id for one in result.explanation.candidates] for result in (once, twice))
@@ -105,7 +115,7 @@ def test_the_cache_keeps_to_the_budget_that_it_was_given(demo: Excise) -> None:
 
 def test_re_embedding_fills_the_cache_and_shows_its_figures(demo: Excise) -> None:
     narrow = replace(resolve("paper"), constants=Constants(shortlist=6))
-    operator = Excise(demo.backbone, demo.engine, narrow)
+    operator = excise.load(engine=demo.engine, backbone=demo.backbone, settings=narrow)
     assert operator.adapter is not None
     cold, warm = (operator.search(QUERY, k=3, exclude=["Tesla"]) for _ in range(2))
     assert [hit.id for hit in cold.hits] == [hit.id for hit in warm.hits]
@@ -121,7 +131,9 @@ def test_re_embedding_fills_the_cache_and_shows_its_figures(demo: Excise) -> Non
 def test_only_the_first_candidates_are_re_embedded(demo: Excise) -> None:
     paper = replace(resolve("paper"), constants=Constants(shortlist=6))
     results = {
-        first: Excise(demo.backbone, demo.engine, replace(paper, reembed_first=first)).search(QUERY, 3, ["Tesla"])
+        first: excise.load(
+            engine=demo.engine, backbone=demo.backbone, settings=replace(paper, reembed_first=first)
+        ).search(QUERY, 3, ["Tesla"])
         for first in (2, 6, 100)
     }
     why = {first: result.explanation for first, result in results.items()}
@@ -135,9 +147,9 @@ def test_only_the_first_candidates_are_re_embedded(demo: Excise) -> None:
         replace(paper, reembed_first=0)
 
 
-def test_two_readings_reorder_what_stays_and_judge_alike(demo: Excise) -> None:
-    once = Excise(demo.backbone, demo.engine, replace(Settings(), two_readings=False))
-    twice = Excise(demo.backbone, demo.engine, Settings())
+def test_adapter_fusion_reorders_what_stays_and_judge_alike(demo: Excise) -> None:
+    once = excise.load(engine=demo.engine, backbone=demo.backbone, settings=replace(Settings(), adapter_fusion=False))
+    twice = excise.load(engine=demo.engine, backbone=demo.backbone, settings=Settings())
     assert (once.adapter, twice.adapter is None) == (None, False)
     first, second = (operator.search(QUERY, k=20, exclude=["Tesla"]) for operator in (once, twice))
     assert [one.id for one in first.removed] == [one.id for one in second.removed]
@@ -167,7 +179,9 @@ def test_results_are_frozen_and_plain(demo: Excise) -> None:
 
 
 def test_a_topic_that_nothing_covers_changes_nothing(demo: Excise) -> None:
-    strict = Excise(demo.backbone, demo.engine, replace(Settings(), coverage=Coverage(evidence_floor=0.99)))
+    strict = excise.load(
+        engine=demo.engine, backbone=demo.backbone, settings=replace(Settings(), coverage=Coverage(evidence_floor=0.99))
+    )
     result = strict.search("electric cars", exclude=["quantum chromodynamics"])
     assert result.explanation is not None
     assert result.explanation.branch == "floor"
@@ -175,13 +189,15 @@ def test_a_topic_that_nothing_covers_changes_nothing(demo: Excise) -> None:
 
 
 def test_masked_scoring_leaves_the_topic_out_of_the_query(demo: Excise) -> None:
-    whole = Excise(demo.backbone, demo.engine, resolve(scoring="full"))
+    whole = excise.load(engine=demo.engine, backbone=demo.backbone, settings=resolve(scoring="full"))
     full, less = whole.search(QUERY, exclude=["Tesla"]), demo.search(QUERY, exclude=["Tesla"])
     assert less.hits[0].score < full.hits[0].score
 
 
 def test_a_page_that_the_query_asks_for_by_title_is_lifted(demo: Excise) -> None:
-    plain = Excise(demo.backbone, demo.engine, replace(Settings(), coverage=Coverage(asked_bonus=0.0)))
+    plain = excise.load(
+        engine=demo.engine, backbone=demo.backbone, settings=replace(Settings(), coverage=Coverage(title_bonus=0.0))
+    )
     title = next(hit.title for hit in demo.search("electric cars").hits[::-1] if "Tesla" not in hit.title)
     query = f"{title}, not Tesla"
     before, after = plain.search(query, k=20, exclude=["Tesla"]), demo.search(query, k=20, exclude=["Tesla"])
@@ -192,7 +208,9 @@ def test_a_page_that_the_query_asks_for_by_title_is_lifted(demo: Excise) -> None
 
 def test_per_topic_evidence_serves_two_topics(minilm: Backbone, demo: Excise) -> None:
     result = demo.search("electric cars", exclude=["Tesla", "Norway"])
-    pooled = Excise(minilm, demo.engine, resolve(pooling="mean")).search("electric cars", exclude=["Tesla", "Norway"])
+    pooled = excise.load(engine=demo.engine, backbone=minilm, settings=resolve(pooling="mean")).search(
+        "electric cars", exclude=["Tesla", "Norway"]
+    )
     assert result.explanation is not None
     assert pooled.explanation is not None
     for one, mean in zip(result.explanation.candidates, pooled.explanation.candidates, strict=True):
@@ -201,12 +219,13 @@ def test_per_topic_evidence_serves_two_topics(minilm: Backbone, demo: Excise) ->
 
 def test_the_papers_cap_can_follow_the_number_of_topics(demo: Excise) -> None:
     names = ["Tesla", "bread"]
-    whole = Excise(demo.backbone, demo.engine, resolve(constants=Constants(removal_fraction=0.1, guard=False)))
-    each = Excise(
-        demo.backbone,
-        demo.engine,
-        resolve(constants=Constants(removal_fraction=0.1, guard=False, cap_per_topic=True)),
+    whole = excise.load(
+        engine=demo.engine,
+        backbone=demo.backbone,
+        settings=resolve("frozen-paper", constants=Constants(removal_fraction=0.1, guard=False)),
     )
+    capped = resolve("frozen-paper", constants=Constants(removal_fraction=0.1, guard=False, cap_per_topic=True))
+    each = excise.load(engine=demo.engine, backbone=demo.backbone, settings=capped)
     assert len(whole.search("electric cars", exclude=names).removed) == 3
     assert len(each.search("electric cars", exclude=names).removed) == 6
     assert len(each.search("electric cars", exclude=names[:1]).removed) == 3
@@ -299,7 +318,7 @@ def test_indexing_again_adds_only_what_is_new(minilm: Backbone, corpus_file: Pat
 def test_an_interrupted_run_goes_on(minilm: Backbone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from excise.search import operator as module
 
-    monkeypatch.setattr(module, "SEGMENT_DOCUMENTS", 2)
+    monkeypatch.setattr(module, "COMMIT_DOCUMENTS", 2)
     documents = [{"id": str(i), "text": f"document number {i}"} for i in range(6)]
 
     def interrupt(done: int, _: int) -> None:
@@ -309,7 +328,9 @@ def test_an_interrupted_run_goes_on(minilm: Backbone, tmp_path: Path, monkeypatc
     operator = excise.load(backbone=minilm)
     with pytest.raises(KeyboardInterrupt):
         operator.index(documents, tmp_path / "i", progress=interrupt)
-    assert len(excise.load(tmp_path / "i", backbone=minilm).engine or ()) in (2, 4)
+    kept = excise.load(tmp_path / "i", backbone=minilm).engine
+    assert kept is not None
+    assert len(kept.reader()) in (2, 4)
     report = excise.load(tmp_path / "i", backbone=minilm).index(documents)
     assert report.unchanged in (2, 4)
     assert report.documents == 6
@@ -324,18 +345,113 @@ def test_a_bad_line_in_the_middle_leaves_nothing_written(minilm: Backbone, tmp_p
     assert excise.load(backbone=minilm).index(path, tmp_path / "i", skip_bad=True).skipped == 1
 
 
-def test_a_first_write_that_fails_leaves_nothing(
+def test_a_first_write_that_fails_leaves_no_index_and_can_be_tried_again(
     minilm: Backbone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from excise.engines.local import engine as local
+    documents = [{"id": "a", "text": "x"}]
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(local, "write_segment", full)
-    with pytest.raises(BadIndex, match="No space left on device"):
-        excise.load(backbone=minilm).index([{"id": "a", "text": "x"}], tmp_path / "i")
-    assert not (tmp_path / "i").exists()
+    with monkeypatch.context() as patched:
+        patched.setattr(Backbone, "encode_documents", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            excise.load(backbone=minilm).index(documents, tmp_path / "i")
+    with pytest.raises(BadIndex):
+        excise.load(tmp_path / "i", backbone=minilm)
+    assert excise.load(backbone=minilm).index(documents, tmp_path / "i").documents == 1
+
+
+def test_documents_go_into_the_engine_that_is_open_whatever_it_is(minilm: Backbone, tmp_path: Path) -> None:
+    class Elsewhere:
+        """An engine that is not a LocalEngine: it only passes on."""
+
+        def __init__(self, inner: LocalEngine) -> None:
+            self.inner = inner
+            self.name = "elsewhere"
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.inner, name)
+
+    engine = Elsewhere(LocalEngine.create(tmp_path / "i", minilm.info))
+    operator = excise.load(engine=engine, backbone=minilm)  # type: ignore[arg-type]
+    operator.index([{"id": "a", "text": "an electric car"}])
+    assert operator.engine is engine
+    assert len(engine.inner.reader()) == 1
+    with pytest.raises(InvalidInput, match="not both"):
+        excise.load(tmp_path / "i", engine=engine, backbone=minilm)  # type: ignore[arg-type]
+
+
+def test_many_queries_at_once_are_answered_as_one_by_one(demo: Excise) -> None:
+    queries = [QUERY, "which electric cars charge fastest", "home bread baking, but not rye", QUERY.upper()]
+    for query, many in zip(queries, demo.search_many(queries), strict=True):
+        alone = demo.search(query)
+        assert many.query == query
+        assert [hit.id for hit in many.hits] == [hit.id for hit in alone.hits]
+        assert {one.id for one in many.removed} == {one.id for one in alone.removed}
+        assert [hit.score for hit in many.hits] == pytest.approx([hit.score for hit in alone.hits], abs=1e-3)
+    assert demo.search_many([]) == []
+    with pytest.raises(InvalidInput, match="list of texts"):
+        demo.search_many(QUERY)
+
+
+def test_the_fire_threshold_decides_when_the_detector_fires(demo: Excise) -> None:
+    deaf = excise.load(engine=demo.engine, backbone=demo.backbone, settings=Settings(fire_threshold=1.0))
+    assert demo.search(QUERY).fired
+    assert not deaf.search(QUERY).fired
+    assert deaf.search(QUERY, exclude=["Tesla"]).fired
+    with pytest.raises(InvalidInput, match="fire_threshold"):
+        Settings(fire_threshold=1.5)
+
+
+def test_eight_threads_beside_a_writer_get_answers_of_committed_states(minilm: Backbone, tmp_path: Path) -> None:
+    """Every answer equals the single-threaded one for some state that was committed."""
+    cars = [
+        {"id": f"car{i}", "text": f"An electric car, number {i}, made in {place}."} for i, place in enumerate(PLACES)
+    ]
+    extra = [{"id": f"tesla{i}", "text": f"Tesla sells electric car number {i}."} for i in range(3)]
+    operator = excise.load(backbone=minilm)
+    operator.index(cars, tmp_path / "i")
+    engine = operator.engine
+    assert engine is not None
+    encoded = minilm.encode_documents([str(one["text"]) for one in extra])
+    documents = [excise.Document(str(one["id"]), str(one["text"])) for one in extra]
+    queries = [QUERY, "electric cars", "cars made in Sunderland"]
+
+    def answers() -> list[tuple[object, ...]]:
+        return [_answer(operator.search(query, k=5)) for query in queries]
+
+    states = [answers()]
+    for change in (lambda: engine.add(documents, encoded), lambda: engine.delete([d.id for d in documents])):
+        change()
+        states.append(answers())
+    allowed = [{state[number] for state in states} for number in range(len(queries))]
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            engine.add(documents, encoded)
+            engine.delete([document.id for document in documents])
+
+    def read(worker: int) -> list[tuple[int, tuple[object, ...]]]:
+        own = random.Random(worker)
+        return [(n := own.randrange(len(queries)), _answer(operator.search(queries[n], k=5))) for _ in range(6)]
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            got = [answer for batch in pool.map(read, range(8)) for answer in batch]
+    finally:
+        stop.set()
+        writer.join()
+    assert len(got) == 48
+    assert all(answer in allowed[number] for number, answer in got)
+
+
+def _answer(result: excise.SearchResult) -> tuple[object, ...]:
+    ranked = tuple((hit.id, round(hit.score, 3), hit.status) for hit in result.hits)
+    return result.fired, ranked, tuple(sorted(one.id for one in result.removed))
 
 
 @pytest.mark.parametrize("k", [0, -1, 1_000_000, 2.5, True])
@@ -360,9 +476,11 @@ def test_bad_topics_are_refused(demo: Excise, exclude: list[str], sentence: str)
 
 def test_bad_settings_are_refused(minilm: Backbone, demo_index: Path, plain_checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="scoring"):
-        excise.load(backbone=minilm, scoring="half")  # type: ignore[arg-type]
+        excise.load(backbone=minilm, settings=resolve(scoring="half"))
     with pytest.raises(InvalidInput, match="pooling"):
-        excise.load(backbone=minilm, pooling="median")  # type: ignore[arg-type]
+        excise.load(backbone=minilm, settings=resolve(pooling="median"))
+    with pytest.raises(InvalidInput, match="unknown preset"):
+        excise.load(backbone=minilm, settings="fast")
     with pytest.raises(BackboneError, match="built with the backbone 'minilm'"):
         excise.load(demo_index, backbone=load_backbone(str(plain_checkpoint)))
     with pytest.raises(BadIndex, match="no such index"):
