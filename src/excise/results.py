@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from excise.rules.decision import Branch
-
+Branch = Literal["floor", "relative", "absolute", "coverage", "few"]
 Status = Literal["kept", "penalised", "protected", "mentions", "removed"]
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from excise.errors import InvalidInput
+from excise.results import Branch
 
-Branch = Literal["floor", "relative", "absolute", "coverage", "few"]
 Floats = NDArray[np.float64]
 
 
