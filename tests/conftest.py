@@ -12,6 +12,7 @@ from excise.documents import Corpus, Document
 from excise.encoders.backbone import Backbone, load_backbone
 from excise.search.operator import Excise, load
 from excise.suites import bundled
+from excise.suites.suites import load_suite
 
 # No deadlines: the first example pays for loading torch. Fixed examples: a failure can be run again.
 settings.register_profile("excise", deadline=None, derandomize=True)
@@ -34,6 +35,27 @@ def demo_index(minilm: Backbone, own_documents: list[Document], tmp_path_factory
     """An index of the first eight families of the bundled corpus."""
     folder = tmp_path_factory.mktemp("demo") / "index"
     load(backbone=minilm).index(own_documents[:80], folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def small_suite(own_documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first eight families of the bundled suite: the documents of ``demo_index``, and their train queries."""
+    folder = tmp_path_factory.mktemp("suites") / "small"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "negatives").mkdir()
+    documents = own_documents[:80]
+    kept = {document.id for document in documents}
+    lines = [{"_id": d.id, "title": d.title, "text": d.text} for d in documents]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    own = load_suite("own", "train")
+    queries = [query for query in own.queries if kept.issuperset(own.qrels[query.id])]
+    records = [{"_id": query.id, "text": query.text, "metadata": dict(query.metadata)} for query in queries]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    wanted = [f"{q.id}\t{d}\t{score}\n" for q in queries for d, score in own.qrels[q.id].items()]
+    ruled_out = [f"{q.id}\t{d}\n" for q in queries for d in sorted(own.negatives.get(q.id, ())) if d in kept]
+    (folder / "qrels" / "dev.tsv").write_text("".join(wanted))
+    (folder / "negatives" / "dev.tsv").write_text("".join(ruled_out))
     return folder
 
 

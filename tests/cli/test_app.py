@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 HEAVY = ("torch", "transformers", "sentence_transformers", "numpy", "sklearn", "jinja2", "matplotlib")
 LOADED = """
 import sys
+from pathlib import Path
 from excise.cli import main
 try:
     main()
@@ -79,3 +81,42 @@ def test_a_path_that_is_no_text_is_refused_in_a_sentence() -> None:
     assert done.returncode == 2
     assert done.stderr.startswith(b"excise: nowhere-")
     assert done.stderr.endswith(b".jsonl: no such file or folder.\n")
+
+
+EXTRAS = ("bm25s", "ir_measures", "sklearn", "matplotlib", "jinja2", "datasketch", "openai")
+WITHOUT = """
+import sys
+from pathlib import Path
+sys.modules.update(dict.fromkeys({missing!r}))
+from excise.cli import main
+main()
+"""
+
+
+def test_the_core_needs_no_extra(tmp_path: Path) -> None:
+    """Indexing and searching work where nothing but the core's dependencies is installed."""
+    bare = WITHOUT.format(missing=EXTRAS)
+    (tmp_path / "tea.jsonl").write_text('{"id": "a", "text": "Green tea."}\n{"id": "b", "text": "Coffee with milk."}\n')
+    index = str(tmp_path / "index")
+    assert python(bare, "index", str(tmp_path / "tea.jsonl"), "--index", index).returncode == 0
+    done = python(bare, "search", "hot drinks, but not coffee", "--index", index, "--json", "-k", "1")
+    assert done.returncode == 0, done.stderr.decode()
+    assert [hit["id"] for hit in json.loads(done.stdout)["hits"]] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (["eval", "own", "--split", "dev", "--systems", "frozen", "--out", "x"], "the evaluation needs ir-measures"),
+        (["report", "x", "--out", "x.html"], "the report needs"),
+        (["diagnose", "own", "--split", "dev", "--out", "x"], "the diagnosis needs scikit-learn and matplotlib"),
+        (["xbench", "gate", "x", "--out", "y"], "the suite of gates needs bm25s and jinja2"),
+    ],
+)
+def test_a_missing_extra_is_named_in_a_sentence(asked: list[str], sentence: str) -> None:
+    missing = EXTRAS if "eval" not in asked else ("ir_measures",)
+    done = python(WITHOUT.format(missing=missing), *asked)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert sentence in done.stderr.decode()
+    extra = "xbench" if "xbench" in asked else "eval"
+    assert f"pip install 'excise[{extra}]'" in done.stderr.decode()

@@ -11,8 +11,7 @@ import pytest
 
 from excise.suites.suites import load_suite
 from excise.xbench.agreement import cohens_kappa
-from excise.xbench.audit import annotation_sheet, audit_suite
-from excise.xbench.build import write_audit
+from excise.xbench.audit import AuditSources, annotation_sheet, audit_suite, write_audit
 from excise.xbench.cues import cue_problem, explicit_cues, strict_cues
 from excise.xbench.storage import XBenchError
 
@@ -48,9 +47,9 @@ def test_every_flaw_is_found_and_nothing_else(flawed: Path) -> None:
         ("Z not in gold", "q4"),
         ("Z in negative", "q5"),
     }
-    assert audit.figures["cue_test"]["T1"] == {"queries": 2, "share": 0.5}
-    assert audit.figures["cue_test"]["T3"] == {"queries": 1, "share": 1.0}
-    assert audit.figures["further_cues_in_T2"] == {"q3": ["not"], "q4": ["no"]}
+    assert audit.cue_test["T1"] == (2, 0.5)
+    assert audit.cue_test["T3"] == (1, 1.0)
+    assert audit.further_cues == {"q3": ["not"], "q4": ["no"]}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_cues(query: str, strict: list[str], explicit: list[str]) -> None:
 def test_the_bundled_queries_pass_the_cue_test_and_the_gold_gate() -> None:
     for split in ("train", "dev"):
         audit = audit_suite("own", split)
-        assert audit.figures["cue_test"]["all"]["share"] == 1.0
+        assert audit.cue_test["all"].share == 1.0
         checks = {finding.check for finding in audit.findings}
         assert checks <= {"Z in negative", "Z not in gold"}
         for finding in audit.findings:
@@ -84,9 +83,10 @@ def test_overlap_is_by_normalised_exact_match(flawed: Path, tmp_path: Path) -> N
     train = tmp_path / "train.jsonl"
     lines = [{"text": "Bread -- NOT rye!"}, {"q1": "other", "positive": "bread of RYE", "negative": "wheat"}]
     train.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    audit = audit_suite(flawed, "test", train=[train])
-    (found,) = audit.figures["overlap"]
-    assert (found["queries"], found["documents"]) == (1, 1)
+    audit = audit_suite(flawed, "test", AuditSources(train=(train,)))
+    assert audit.overlap is not None
+    (found,) = audit.overlap
+    assert (found.queries, found.documents) == (1, 1)
     assert [finding.query for finding in audit.findings if finding.check == "overlap"] == ["q1"]
 
 
@@ -104,15 +104,17 @@ def test_two_annotators_are_compared_on_what_both_judged(flawed: Path, tmp_path:
     one, other = tmp_path / "one.csv", tmp_path / "other.csv"
     one.write_text("id,verdict\nq1,yes\nq2,no\nq3,Yes\nq4,\n")
     other.write_text("id,verdict\nq1,1\nq2,no\nq3,no\nq4,yes\nq5,yes\n")
-    found = audit_suite(flawed, "test", annotations=(one, other)).figures["annotators"]
-    assert (found["queries"], found["kappa"], found["agreement"]) == (3, 0.4, 0.6667)
-    assert found["with_labels"]["T1"] == {"queries": 2, "share": 0.5}
+    sheets = AuditSources(annotations=(one, other))
+    found = audit_suite(flawed, "test", sheets).annotators
+    assert found is not None
+    assert (found.queries, found.kappa, found.agreement) == (3, 0.4, 0.6667)
+    assert found.with_labels["T1"] == (2, 0.5)
     other.write_text("id,verdict\nq1,perhaps\n")
     with pytest.raises(XBenchError, match=r"line 2: the verdict must be yes or no, got 'perhaps'"):
-        audit_suite(flawed, "test", annotations=(one, other))
+        audit_suite(flawed, "test", sheets)
     other.write_text("name,verdict\nq1,yes\n")
     with pytest.raises(XBenchError, match="needs the columns"):
-        audit_suite(flawed, "test", annotations=(one, other))
+        audit_suite(flawed, "test", sheets)
 
 
 def test_the_sheet_is_stratified_seeded_and_safe_to_open(flawed: Path) -> None:

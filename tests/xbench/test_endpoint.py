@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from chat_server import ChatServer, completion
 
+from excise.errors import ExciseError
 from excise.xbench.answers import Answers, Desk, Missing
 from excise.xbench.conversation import Channel, converse
 from excise.xbench.endpoint import Caller, Endpoint, EndpointError
@@ -144,7 +145,7 @@ def test_the_key_comes_from_the_named_variable(
 
 def test_without_the_extra_a_sentence_says_what_to_install(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(XBenchError, match=r"pip install 'excise\[xbench\]'"):
+    with pytest.raises(ExciseError, match=r"pip install 'excise\[xbench\]'"):
         Caller(endpoint(server))
 
 

@@ -40,8 +40,7 @@ RIGHT = TopicVerdict("rye", "rye", True, False, True, False, True)
 def test_round_trip() -> None:
     assert gates.round_trip(1) is None
     assert gates.round_trip(100) is None
-    assert gates.round_trip(101) == ("gold_unreachable", "the gold has rank 101")
-    assert gates.round_trip(None) == ("gold_unreachable", "the gold is not in the shortlist")
+    assert gates.round_trip(None, 50) == ("gold_unreachable", "the gold is not among the first 50")
 
 
 def test_difficulty() -> None:
@@ -121,8 +120,11 @@ def test_there_are_nine_gates_with_nine_codes_and_the_funnel_only_narrows() -> N
     failing = [gates.Failure(gate.code, "") for gate in GATES]
     outcomes = [Outcome(EXPLICIT, ()), Outcome(COMPOUND, (failing[1], failing[8])), Outcome(COMPOUND, (failing[8],))]
     counts = funnel(outcomes, {"malformed": {"T1": 2}})
-    left = [sum(gate["left"].values()) for gate in counts["gates"]]
+    left = [sum(count.left.values()) for count in counts.gates]
     assert left == [3, 2, 2, 2, 2, 2, 2, 2, 1]
-    assert counts["gates"][8]["failed"] == {"T1": 0, "T2": 0, "T3": 2}
-    assert counts["admitted"] == {"T1": 1, "T2": 0, "T3": 0}
-    assert counts["writing"] == {"malformed": {"T1": 2}}
+    assert counts.gates[8].failed == {"T1": 0, "T2": 0, "T3": 2}
+    assert counts.admitted == {"T1": 1, "T2": 0, "T3": 0}
+    assert counts.writing == {"malformed": {"T1": 2}}
+    plain = counts.to_dict()
+    assert list(plain) == ["written", "admitted", "gates", "writing"]
+    assert list(plain["gates"][0]) == ["name", "code", "asks", "left", "failed"]

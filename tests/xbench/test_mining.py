@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from excise.errors import InvalidInput
-from excise.xbench.indexed_corpus import IndexedCorpus, mining_settings
-from excise.xbench.mining import Band, mine
-from excise.xbench.run import Run
-from excise.xbench.steps import MiningSettings, mine_run
+from excise.search.operator import load
+from excise.xbench.bench_folder import BenchFolder
+from excise.xbench.indexed_corpus import IndexedCorpus
+from excise.xbench.mining import Band, MiningSettings, mine
+from excise.xbench.steps import mine_run
 from excise.xbench.storage import XBenchError
 
 
@@ -73,14 +75,16 @@ def test_an_index_of_the_run_gives_what_a_given_one_gives(
     band = Band(0.8, 0.999)
     given = mine_run(tmp_path / "a", MiningSettings(small_corpus, small_index, band=band, anchors=5))
     built = mine_run(tmp_path / "b", MiningSettings(small_corpus, band=band, anchors=5))
-    assert given["pairs"] == built["pairs"] == 5
+    assert given.mined.pairs == built.mined.pairs == 5
     assert (tmp_path / "a" / "pairs.jsonl").read_text() == (tmp_path / "b" / "pairs.jsonl").read_text()
 
 
 def test_mean_vectors_are_the_means_of_all_tokens(small_corpus: Path, small_index: Path, tmp_path: Path) -> None:
-    run = Run.start(tmp_path / "run", mining_settings(small_corpus, small_index, None))
+    run = BenchFolder.start(tmp_path / "run", MiningSettings(small_corpus, small_index))
     corpus = IndexedCorpus(run)
-    tokens = corpus._engine.vectors([corpus.ids[7]]).windows.vectors.astype(np.float32)
+    engine = load(small_index).engine
+    assert engine is not None
+    tokens = engine.reader().vectors([corpus.ids[7]]).windows.vectors.astype(np.float32)
     mean = tokens.mean(axis=0) / np.linalg.norm(tokens.mean(axis=0))
     np.testing.assert_allclose(corpus.means[7], mean, atol=1e-5)
     stored = next((tmp_path / "run").glob("means-*.npy"))
@@ -102,4 +106,36 @@ def test_other_settings_need_another_folder_or_overwrite(small_corpus: Path, sma
     other = MiningSettings(small_corpus, small_index, anchors=4)
     with pytest.raises(XBenchError, match="anchors differ"):
         mine_run(tmp_path / "run", other)
-    assert mine_run(tmp_path / "run", other, overwrite=True)["pairs"] == 4
+    assert mine_run(tmp_path / "run", other, overwrite=True).mined.pairs == 4
+
+
+def test_a_rank_is_the_place_in_what_the_engine_finds(small_corpus: Path, small_index: Path, tmp_path: Path) -> None:
+    corpus = IndexedCorpus(BenchFolder.start(tmp_path / "run", MiningSettings(small_corpus, small_index)))
+    queries = [f"{document.title.split()[0]} at home" for document in list(corpus.documents.values())[:35]]
+    operator = load(small_index)
+    for depth in (3, 40):
+        ranks = corpus.ranks(queries, corpus.ids[:35], depth)
+        for query, id, rank in zip(queries, corpus.ids, ranks, strict=False):
+            hits = [hit.id for hit in operator.search(query, k=depth, exclude=()).hits]
+            assert rank == (hits.index(id) + 1 if id in hits else None)
+        assert (None in ranks) == (depth == 3)
+
+
+def test_scores_by_vectors_are_those_of_the_search(small_corpus: Path, small_index: Path, tmp_path: Path) -> None:
+    corpus = IndexedCorpus(BenchFolder.start(tmp_path / "run", MiningSettings(small_corpus, small_index)))
+    hits = load(small_index).search("home bread baking", k=5, exclude=()).hits
+    found = corpus.scores("home bread baking", [hit.id for hit in hits])
+    assert found.maxsim == pytest.approx([hit.score for hit in hits], abs=1e-4)
+    assert len(found.bm25) == 5
+
+
+def test_a_run_whose_configuration_was_damaged_is_told_in_a_sentence(
+    small_corpus: Path, small_index: Path, tmp_path: Path
+) -> None:
+    BenchFolder.start(tmp_path / "run", MiningSettings(small_corpus, small_index))
+    file = tmp_path / "run" / "config.json"
+    content = json.loads(file.read_text())
+    content["mining"]["seed"] = "zero"
+    file.write_text(json.dumps(content))
+    with pytest.raises(XBenchError, match=r"config\.json: the field 'seed' of a run cannot be 'zero'"):
+        IndexedCorpus(BenchFolder.open(tmp_path / "run"))

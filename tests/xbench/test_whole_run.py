@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from excise.cli import app as cli
 from excise.suites.suites import load_suite
-from excise.xbench.audit import audit_suite
+from excise.xbench.audit import AuditSources, audit_suite
 from excise.xbench.endpoint import EndpointError
 from excise.xbench.irds import dataset
 
@@ -153,8 +153,8 @@ def test_the_suite_is_what_the_harness_and_ir_datasets_expect(finished: dict[str
 
 def test_the_finished_suite_passes_its_audit(finished: dict[str, Any]) -> None:
     audit = audit_suite(finished["suite"], "test")
-    assert all(found["share"] == 1.0 for found in audit.figures["cue_test"].values())
-    assert all(found["share"] == 1.0 for found in audit.figures["document_side"]["Z not in gold"].values())
+    assert all(found.share == 1.0 for found in audit.cue_test.values())
+    assert all(found.share == 1.0 for found in audit.document_side["Z not in gold"].values())
 
 
 def test_reading_the_same_answers_again_changes_nothing(finished: dict[str, Any]) -> None:
@@ -202,7 +202,7 @@ def test_a_second_judge_is_kept_apart_and_compared(finished: dict[str, Any], tmp
     against = next(line for line in disagreeing if line["id"] in admitted and line["id"].endswith("T1-short"))
     against["topics"][0]["excludes"] = False
     second.write_text("".join(json.dumps(line) + "\n" for line in disagreeing))
-    audit = audit_suite(finished["suite"], "test", second_judge=second)
-    agreement = audit.figures["second_judge"]["agreement"]
-    assert agreement["all"]["share"] == pytest.approx((len(admitted) - 1) / len(admitted), abs=1e-4)
+    audit = audit_suite(finished["suite"], "test", AuditSources(second_judge=second))
+    assert audit.second_judge is not None
+    assert audit.second_judge.agreement["all"].share == pytest.approx((len(admitted) - 1) / len(admitted), abs=1e-4)
     assert [finding.query for finding in audit.findings if finding.check == "second judge"] == [against["id"]]

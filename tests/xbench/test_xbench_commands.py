@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from excise.cli import app as cli
 from excise.documents import Document
 from excise.suites.suites import load_suite
-from excise.xbench.build import BuildConfig
 from excise.xbench.build import build as build_all
+from excise.xbench.build_config import BuildConfig
 from excise.xbench.records import Record
 from excise.xbench.storage import XBenchError
 from excise.xbench.suite_writer import Controls, exclusion_content, write_suite
@@ -174,7 +174,7 @@ def test_no_harm_controls_join_the_suite_or_stand_beside_it(own_documents: list[
 
     content = exclusion_content([record(own_documents)], {d.id: d for d in own_documents[:5]})
     counts = write_suite(tmp_path / "joined", content, "test", controls, "card")
-    assert counts == {"exclusion": 1, "no_harm": 1}
+    assert counts.to_dict() == {"exclusion": 1, "no_harm": 1}
     joined = load_suite(tmp_path / "joined", "test")
     assert [query.tier for query in joined.queries] == ["T1", "plain"]
     assert joined.qrels["plain-plain-1"] == {own_documents[2].id: 1}

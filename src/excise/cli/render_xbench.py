@@ -2,59 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
+from rich.text import Text
 
-from excise.cli.render import say, show
+from excise.cli.render import printable, say, show
+
+if TYPE_CHECKING:
+    from excise.xbench.audit import Audit
+    from excise.xbench.conversation import Exchange
+    from excise.xbench.gating import Funnel
+    from excise.xbench.steps import JudgingResult, WritingResult
 
 
-def say_exchange(said: Mapping[str, Any], after: str, run: Path) -> None:
-    """What was asked, what came back, and what is to be done next."""
-    if said["batch_in"]:
-        say("  answers: " + ", ".join(f"{number:,} {kind}" for kind, number in said["batch_in"].items()), "dim")
-    usage = said["endpoint"]
-    if usage:
-        cost = f", cost {usage['cost']:.4f}" if usage["cost"] else ""
-        say(f"  {usage['answered']:,} answers, {usage['retries']:,} retries, {usage['refused']:,} refused{cost}", "dim")
-    if said["malformed"]:
-        bad, lost = sum(said["malformed"].values()), sum(said["unusable"].values())
+def say_written(result: WritingResult) -> None:
+    """What was written so far, and what is to be done next."""
+    say(f"{result.records:,} records ({_counted(result.by_tier)})")
+    for reason, counts in result.dropped.items():
+        say(f"  dropped, {reason}: {_counted(counts)}", "dim")
+    _say_exchange(result.exchange, "judge", result.run)
+
+
+def say_judged(result: JudgingResult) -> None:
+    """What was judged so far, and what is to be done next."""
+    say(f"{result.judged:,} of {result.records:,} records have their verdicts")
+    _say_exchange(result.exchange, "gate", result.run)
+
+
+def _say_exchange(exchange: Exchange, after: str, run: Path) -> None:
+    if exchange.batch_in is not None:
+        say(f"  answers: {_counted(vars(exchange.batch_in))}", "dim")
+    usage = exchange.endpoint
+    if usage is not None:
+        cost = f", cost {usage.cost:.4f}" if usage.cost else ""
+        say(f"  {usage.answered:,} answers, {usage.retries:,} retries, {usage.refused:,} refused{cost}", "dim")
+    if exchange.malformed:
+        bad, lost = sum(exchange.malformed.values()), sum(exchange.unusable.values())
         say(f"  {bad:,} malformed answers; {lost:,} requests given up after the second", "dim")
-    say(f"  {said['tokens_in']:,} tokens read and {said['tokens_out']:,} written so far", "dim")
-    if said["batch_out"]:
-        say(f"wrote {said['pending']:,} requests to {', '.join(said['batch_out'])}; read answers with --batch-in")
-    elif said["pending"]:
-        stages = ", ".join(f"{number:,} {stage}" for stage, number in said["pending_by_stage"].items())
-        say(f"{said['pending']:,} requests wait ({stages}): use --endpoint or --batch-out")
+    say(f"  {exchange.tokens_in:,} tokens read and {exchange.tokens_out:,} written so far", "dim")
+    if exchange.batch_out:
+        say(f"wrote {exchange.pending:,} requests to {', '.join(exchange.batch_out)}; read answers with --batch-in")
+    elif exchange.pending:
+        stages = _counted(exchange.pending_by_stage)
+        say(f"{exchange.pending:,} requests wait ({stages}): use --endpoint or --batch-out")
     else:
         say(f"done; next: excise xbench {after} {run}")
 
 
-def funnel_table(said: Mapping[str, Any]) -> Table:
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{number:,} {name}" for name, number in counts.items())
+
+
+def funnel_table(funnel: Funnel) -> Table:
+    """How many records each gate leaves."""
     table = Table("gate", "reason code", "T1", "T2", "T3", box=None, title="records left after each gate")
-    table.add_row("written", "", *(f"{number:,}" for number in said["written"].values()))
-    for gate_ in said["gates"]:
-        table.add_row(gate_["name"], gate_["code"], *(f"{number:,}" for number in gate_["left"].values()))
+    table.add_row("written", "", *(f"{number:,}" for number in funnel.written.values()))
+    for count in funnel.gates:
+        table.add_row(count.gate.name, count.gate.code, *(f"{number:,}" for number in count.left.values()))
     return table
 
 
-def show_audit(said: Mapping[str, Any]) -> None:
-    table = Table(
-        "check", "all", "T1", "T2", "T3", box=None, title=f"{said['suite']} {said['split']}: share that passes"
-    )
-    rows = {"cues fit the tier": said["cue_test"], "has a strict cue": said["strict_cue"], **said["document_side"]}
-    if "second_judge" in said:
-        rows[f"second judge ({said['second_judge']['judge']})"] = said["second_judge"]["agreement"]
+def show_audit(audit: Audit) -> None:
+    """The shares that pass each check, and every finding."""
+    title = Text(printable(f"{audit.suite} {audit.split}: share that passes"), style="table.title")
+    table = Table("check", "all", "T1", "T2", "T3", box=None, title=title)
+    rows = {"cues fit the tier": audit.cue_test, "has a strict cue": audit.strict_cue, **audit.document_side}
+    if audit.second_judge is not None:
+        rows[f"second judge ({audit.second_judge.judge})"] = audit.second_judge.agreement
     for name, shares in rows.items():
-        cells = [shares.get(tier, {}) for tier in ("all", "T1", "T2", "T3")]
-        table.add_row(name, *(f"{c['share']:.1%} of {c['queries']:,}" if c else "" for c in cells))
+        cells = [shares.get(tier) for tier in ("all", "T1", "T2", "T3")]
+        table.add_row(Text(printable(name)), *(f"{one.share:.1%} of {one.queries:,}" if one else "" for one in cells))
     show(table)
-    for overlap in said.get("overlap", []):
-        say(f"overlap with {overlap['file']}: {overlap['queries']:,} queries, {overlap['documents']:,} documents")
-    if "annotators" in said:
-        found = said["annotators"]
-        say(f"annotators: kappa {found['kappa']:.2f}, agreement {found['agreement']:.1%}, {found['queries']:,} queries")
-    for finding in said["findings"]:
-        say(f"  {finding['check']}: {finding['query']} ({finding['tier']}): {finding['detail']}", "dim")
+    for shared in audit.overlap or ():
+        say(f"overlap with {shared.file}: {shared.queries:,} queries, {shared.documents:,} documents")
+    both = audit.annotators
+    if both is not None:
+        say(f"annotators: kappa {both.kappa:.2f}, agreement {both.agreement:.1%}, {both.queries:,} queries")
+    for finding in audit.findings:
+        say(f"  {finding.check}: {finding.query} ({finding.tier}): {finding.detail}", "dim")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import typer
 
@@ -63,8 +63,8 @@ def mine_command(
 ) -> None:
     """Mine confusable documents: for each anchor up to two negatives in a band of similarity."""
     from excise.errors import InvalidInput
-    from excise.xbench.mining import Band
-    from excise.xbench.steps import MiningSettings, mine_run
+    from excise.xbench.mining import Band, MiningSettings
+    from excise.xbench.steps import mine_run
 
     if band and quantiles:
         raise InvalidInput("--band and --quantiles contradict each other.")
@@ -72,13 +72,14 @@ def mine_command(
     width = Band(low, high, absolute=band is not None, loosen=loosen)
     settings = MiningSettings(corpus, index, backbone, width, anchors, negatives, min_words, seed)
     with bar() as progress:
-        said = mine_run(run, settings, overwrite, progress)
-    if _json(said, json_):
+        result = mine_run(run, settings, overwrite, progress)
+    if _printed(result, json_):
         return
     from excise.cli.render import say
 
-    low, high = said["edges"]
-    say(f"{said['pairs']:,} anchors, {said['two']:,} of them with two negatives, in {said['documents']:,} documents")
+    mined = result.mined
+    low, high = mined.edges
+    say(f"{mined.pairs:,} anchors, {mined.two:,} of them with two negatives, in {mined.documents:,} documents")
     say(f"  band of similarity {low:.3f} to {high:.3f}; next: excise xbench write {run}", "dim")
 
 
@@ -148,17 +149,12 @@ def write_command(
 
     kinds = {"lengths": _listed(lengths), "tiers": _listed(tiers), "disjunctive": disjunctive}
     with bar() as progress:
-        said = write_run(run, {**asked.given, "verify_model": verify_model, **kinds}, asked.channel, progress)
-    if _json(said, json_):
+        result = write_run(run, {**asked.given, "verify_model": verify_model, **kinds}, asked.channel, progress)
+    if _printed(result, json_):
         return
-    from excise.cli.render import say
-    from excise.cli.render_xbench import say_exchange
+    from excise.cli.render_xbench import say_written
 
-    tiers_said = ", ".join(f"{number:,} {tier}" for tier, number in said["by_tier"].items())
-    say(f"{said['records']:,} records ({tiers_said})")
-    for reason, counts in said["dropped"].items():
-        say(f"  dropped, {reason}: {', '.join(f'{number:,} {tier}' for tier, number in counts.items())}", "dim")
-    say_exchange(said, "judge", run)
+    say_written(result)
 
 
 @xbench.command("judge")
@@ -174,14 +170,12 @@ def judge_command(
     from excise.xbench.steps import judge_run
 
     with bar() as progress:
-        said = judge_run(run, asked.given, asked.channel, name, allow_writer, progress)
-    if _json(said, json_):
+        result = judge_run(run, asked.given, asked.channel, name, allow_writer, progress)
+    if _printed(result, json_):
         return
-    from excise.cli.render import say
-    from excise.cli.render_xbench import say_exchange
+    from excise.cli.render_xbench import say_judged
 
-    say(f"{said['judged']:,} of {said['records']:,} records have their verdicts")
-    say_exchange(said, "gate", run)
+    say_judged(result)
 
 
 @xbench.command("gate")
@@ -201,7 +195,7 @@ def gate_command(
     json_: Json = False,
 ) -> None:
     """Put every record through nine gates and write the suite of those that pass, and the funnel."""
-    from excise.xbench.build import no_harm_place
+    from excise.xbench.build_config import no_harm_place
     from excise.xbench.gating import GateSettings
     from excise.xbench.steps import gate_run
     from excise.xbench.suite_writer import Controls
@@ -209,14 +203,14 @@ def gate_command(
     settings = GateSettings(depth, bm25_share, maxsim_share, leaked=leaked, references=tuple(reference or ()))
     controls = Controls(tuple(boolean or ()), tuple(no_harm_place(text) for text in no_harm or ()))
     with bar() as progress:
-        said = gate_run(run, suite, settings, split, controls, progress)
-    if _json(said, json_):
+        result = gate_run(run, suite, settings, split, controls, progress)
+    if _printed(result, json_):
         return
     from excise.cli.render import say, show
     from excise.cli.render_xbench import funnel_table
 
-    show(funnel_table(said))
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in said["queries"].items())
+    show(funnel_table(result.funnel))
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in result.queries.to_dict().items())
     say(f"wrote {suite} ({kinds}); the funnel is in {run / 'report.html'}", "dim")
 
 
@@ -237,21 +231,19 @@ def audit_command(
     json_: Json = False,
 ) -> None:
     """Check a finished suite: cues, documents, a second judge, overlap with training data, annotators."""
-    from excise.xbench.audit import audit_suite
-    from excise.xbench.build import write_audit
+    from excise.xbench.audit import AuditSources, audit_suite, write_audit
 
-    checks: dict[str, Any] = {"second_judge": second_judge, "train": train or [], "annotations": annotations}
-    said = (
-        audit_suite(suite, split, **checks).to_dict()
-        if folder is None
-        else write_audit(suite, split, folder, sheet, seed, **checks)
-    )
-    if _json(said, json_):
+    sources = AuditSources(second_judge, tuple(train or ()), annotations)
+    if folder is None:
+        found = audit_suite(suite, split, sources)
+    else:
+        found = write_audit(suite, split, folder, sources, sheet, seed)
+    if _printed(found, json_):
         return
     from excise.cli.render import say
     from excise.cli.render_xbench import show_audit
 
-    show_audit(said)
+    show_audit(found)
     if folder is not None:
         say(f"wrote {folder}", "dim")
 
@@ -263,25 +255,34 @@ def build_command(
     json_: Json = False,
 ) -> None:
     """Run everything: mine, write, judge, gate, audit. Call it again to go on where it stopped."""
-    from excise.xbench.build import BuildConfig, build
+    from excise.xbench.build import build
+    from excise.xbench.build_config import BuildConfig
 
     with bar() as progress:
-        said = build(corpus, BuildConfig(config), progress)
-    if _json(said, json_):
+        result = build(corpus, BuildConfig(config), progress)
+    if _printed(result, json_):
         return
     from excise.cli.render import say, show
     from excise.cli.render_xbench import funnel_table
 
-    if "gate" in said:
-        show(funnel_table(said["gate"]))
-    say(said["state"])
+    if result.gate is not None:
+        show(funnel_table(result.gate.funnel))
+    say(result.state)
 
 
 def _listed(text: str | None) -> list[str] | None:
     return None if text is None else [item.strip() for item in text.split(",") if item.strip()]
 
 
-def _json(said: Mapping[str, Any], wanted: bool) -> bool:
+class StepResult(Protocol):
+    """What a step gives."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types for JSON."""
+
+
+def _printed(result: StepResult, wanted: bool) -> bool:
+    """Print what a step gave as JSON, where that is wanted."""
     if wanted:
-        typer.echo(json.dumps(said, ensure_ascii=False))
+        typer.echo(json.dumps(result.to_dict(), ensure_ascii=False))
     return wanted

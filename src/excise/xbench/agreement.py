@@ -4,13 +4,45 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from excise.xbench.storage import XBenchError
 
 YES, NO = ("yes", "y", "true", "1"), ("no", "n", "false", "0")
 _ROWS = 1_000_000
+
+
+class Share(NamedTuple):
+    """The mean of a figure over so many queries."""
+
+    queries: int
+    share: float
+
+
+TierShares = Mapping[str, Share]
+"""A share for each tier, and under "all" for all of them."""
+
+
+@dataclass(frozen=True)
+class AnnotatorAgreement:
+    """Two annotators: on how many queries, how far they agree, and how often both confirm the label, by tier."""
+
+    queries: int
+    kappa: float
+    agreement: float
+    with_labels: TierShares
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types for JSON."""
+        figures = {"queries": self.queries, "kappa": self.kappa, "agreement": self.agreement}
+        return {**figures, "with_labels": plain_shares(self.with_labels)}
+
+
+def plain_shares(shares: TierShares) -> dict[str, dict[str, Any]]:
+    """Plain types for JSON."""
+    return {tier: share._asdict() for tier, share in shares.items()}
 
 
 def cohens_kappa(one: Sequence[bool], other: Sequence[bool]) -> float:
@@ -55,7 +87,7 @@ def read_annotations(path: Path) -> dict[str, bool]:
     return found
 
 
-def annotator_agreement(one: Path, other: Path, tiers: Mapping[str, str]) -> dict[str, Any]:
+def annotator_agreement(one: Path, other: Path, tiers: Mapping[str, str]) -> AnnotatorAgreement:
     """Kappa of two annotators, and how often each label was confirmed by both, by tier.
 
     Parameters
@@ -74,24 +106,20 @@ def annotator_agreement(one: Path, other: Path, tiers: Mapping[str, str]) -> dic
         raise XBenchError(f"{one} and {other} have no query in common that both have a verdict on.")
     a, b = [first[id] for id in shared], [second[id] for id in shared]
     labels = {id: (first[id] + second[id]) / 2 for id in shared}
-    return {
-        "queries": len(shared),
-        "kappa": round(cohens_kappa(a, b), 4),
-        "agreement": round(sum(x == y for x, y in zip(a, b, strict=True)) / len(shared), 4),
-        "with_labels": by_tier(labels, tiers),
-    }
+    agreed = round(sum(x == y for x, y in zip(a, b, strict=True)) / len(shared), 4)
+    return AnnotatorAgreement(len(shared), round(cohens_kappa(a, b), 4), agreed, by_tier(labels, tiers))
 
 
-def by_tier(values: Mapping[str, float], tiers: Mapping[str, str]) -> dict[str, dict[str, float]]:
+def by_tier(values: Mapping[str, float], tiers: Mapping[str, str]) -> dict[str, Share]:
     """The mean of values over queries, for each tier and for all.
 
     Examples
     --------
-    >>> by_tier({"a": True, "b": False}, {"a": "T1", "b": "T2"})
-    {'all': {'queries': 2, 'share': 0.5}, 'T1': {'queries': 1, 'share': 1.0}, 'T2': {'queries': 1, 'share': 0.0}}
+    >>> by_tier({"a": True, "b": False}, {"a": "T1", "b": "T1"})
+    {'all': Share(queries=2, share=0.5), 'T1': Share(queries=2, share=0.5)}
     """
     groups: dict[str, list[float]] = {"all": []}
     for id, value in sorted(values.items(), key=lambda item: tiers[item[0]]):
         groups["all"].append(value)
         groups.setdefault(tiers[id], []).append(value)
-    return {tier: {"queries": len(own), "share": round(sum(own) / len(own), 4)} for tier, own in groups.items() if own}
+    return {tier: Share(len(own), round(sum(own) / len(own), 4)) for tier, own in groups.items() if own}

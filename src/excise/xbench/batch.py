@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from excise.suites.jsonlines import decoded, parsed_object
 from excise.xbench.answers import Answer, Answers
 from excise.xbench.requests import Request
-from excise.xbench.storage import LINE_LIMIT, XBenchError, parsed_object, write_lines
+from excise.xbench.storage import XBenchError, write_lines
 
 URL = "/v1/chat/completions"
 FILE_REQUESTS = 50_000  # what a batch service takes in one file
@@ -66,9 +67,7 @@ def read_answers(paths: Sequence[Path]) -> BatchFile:
         with path.open("rb") as lines:
             for line in filter(bytes.strip, lines):
                 try:
-                    if len(line) > LINE_LIMIT:
-                        raise XBenchError(f"{path}: a line is too long.")
-                    content = parsed_object(line, str(path))
+                    content = parsed_object(decoded(line, str(path), XBenchError), str(path), XBenchError)
                     custom_id = content["custom_id"]
                 except (XBenchError, KeyError):
                     file.unreadable += 1

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
-from typing import Any
 
 from excise import __version__
+from excise.xbench.bench_folder import BenchFolder
 from excise.xbench.cues import TIERS
+from excise.xbench.gating import Funnel
 from excise.xbench.prompts import versions
 from excise.xbench.records import Record
 
 
-def data_card(
-    name: str, split: str, config: Mapping[str, Any], records: Sequence[Record], funnel: Mapping[str, Any]
-) -> str:
+def data_card(name: str, split: str, run: BenchFolder, records: Sequence[Record], funnel: Funnel) -> str:
     """The card as Markdown."""
-    mining = config["mining"]
+    mined = run.mined
     template = Template((files(__package__) / "card.md").read_text(encoding="utf-8"))
     return template.substitute(
         name=name,
         split=split,
         version=__version__,
         composition=_composition(records),
-        corpus=_last(mining["corpus"]),
-        band=f"{config['mined']['edges'][0]:.3f} to {config['mined']['edges'][1]:.3f}",
-        seed=mining["seed"],
-        writer=config.get("writer", {}).get("model", "unknown"),
-        judge=config.get("judge", {}).get("model", "unknown"),
+        corpus=_last(str(run.mining.corpus)),
+        band="unknown" if mined is None else f"{mined.edges[0]:.3f} to {mined.edges[1]:.3f}",
+        seed=run.mining.seed,
+        writer=run.remembered("writer").get("model", "unknown"),
+        judge=run.remembered("judge").get("model", "unknown"),
         prompts=", ".join(f"{prompt} v{number}" for prompt, number in versions().items()),
         funnel=_funnel(funnel),
     )
@@ -45,10 +44,10 @@ def _composition(records: Sequence[Record]) -> str:
     return "\n".join(["| tier | form | length | queries |", "| --- | --- | --- | --- |", *rows])
 
 
-def _funnel(funnel: Mapping[str, Any]) -> str:
+def _funnel(funnel: Funnel) -> str:
     lines = ["| gate | reason code | T1 left | T2 left | T3 left |", "| --- | --- | --- | --- | --- |"]
-    lines.append("| (written) | | " + " | ".join(f"{funnel['written'][tier]:,}" for tier in TIERS) + " |")
-    for gate in funnel["gates"]:
-        left = " | ".join(f"{gate['left'][tier]:,}" for tier in TIERS)
-        lines.append(f"| {gate['name']} | `{gate['code']}` | {left} |")
+    lines.append("| (written) | | " + " | ".join(f"{funnel.written[tier]:,}" for tier in TIERS) + " |")
+    for count in funnel.gates:
+        left = " | ".join(f"{count.left[tier]:,}" for tier in TIERS)
+        lines.append(f"| {count.gate.name} | `{count.gate.code}` | {left} |")
     return "\n".join(lines)

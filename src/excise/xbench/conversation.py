@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from excise.progress import Progress, silent
 from excise.xbench.answers import Answers, Desk
 from excise.xbench.batch import read_answers, write_requests
-from excise.xbench.endpoint import Caller, Endpoint
+from excise.xbench.endpoint import Caller, Endpoint, Usage
 from excise.xbench.storage import XBenchError
 
 _T = TypeVar("_T")
@@ -40,19 +41,48 @@ class Channel:
             raise XBenchError("requests go to an endpoint or to a batch file, not to both.")
 
 
-@dataclass
-class Exchange:
-    """What was asked and what came back."""
+@dataclass(frozen=True)
+class BatchRead:
+    """What files of answers held: answers that were taken, failed at the provider, asked for by nobody, unreadable."""
 
-    pending: int = 0
-    pending_by_stage: dict[str, int] = field(default_factory=dict)
-    malformed: dict[str, int] = field(default_factory=dict)
-    unusable: dict[str, int] = field(default_factory=dict)
-    batch_in: dict[str, int] = field(default_factory=dict)
-    batch_out: list[str] = field(default_factory=list)
-    endpoint: dict[str, Any] = field(default_factory=dict)
-    tokens_in: int = 0
-    tokens_out: int = 0
+    taken: int
+    failed: int
+    unknown: int
+    unreadable: int
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What was asked and what came back.
+
+    Attributes
+    ----------
+    pending, pending_by_stage
+        requests that wait for an answer, in all and by stage.
+    malformed, unusable
+        answers that did not fit, and requests that were given up after the second such answer, by stage.
+    batch_in, batch_out
+        what was read from files of answers, and the files that requests were written to.
+    endpoint
+        what the endpoint was used for; None where none was asked.
+    tokens_in, tokens_out
+        of all answers that are stored.
+    """
+
+    pending: int
+    pending_by_stage: dict[str, int]
+    malformed: dict[str, int]
+    unusable: dict[str, int]
+    batch_in: BatchRead | None
+    batch_out: tuple[str, ...]
+    endpoint: Usage | None
+    tokens_in: int
+    tokens_out: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types for JSON."""
+        plain = asdict(self)
+        return {**plain, "batch_in": plain["batch_in"] or {}, "endpoint": plain["endpoint"] or {}}
 
 
 def converse(
@@ -67,18 +97,15 @@ def converse(
     answers
         what is stored; what comes in is added.
     """
-    exchange = Exchange()
+    read: BatchRead | None = None
+    usage: Usage | None = None
+    written: tuple[str, ...] = ()
     result, desk = _replan(plan, answers)
     if channel.batch_in:
         file = read_answers(channel.batch_in)
         while desk.pending and file.give(desk.pending, answers):
             result, desk = _replan(plan, answers)
-        exchange.batch_in = {
-            "taken": file.taken,
-            "failed": len(file.failed),
-            "unknown": file.unknown(answers),
-            "unreadable": file.unreadable,
-        }
+        read = BatchRead(file.taken, len(file.failed), file.unknown(answers), file.unreadable)
     if channel.endpoint is not None and desk.pending:
         caller = Caller(channel.endpoint)
         for _ in range(_ROUNDS):
@@ -86,15 +113,13 @@ def converse(
                 break
             caller.ask(list(desk.pending.values()), answers, progress)
             result, desk = _replan(plan, answers)
-        exchange.endpoint = vars(caller.usage)
+        usage = caller.usage
     if channel.batch_out is not None and desk.pending:
         requests = list(desk.pending.values())
-        exchange.batch_out = [str(path) for path in write_requests(channel.batch_out, requests)]
-    exchange.pending = len(desk.pending)
-    for request in desk.pending.values():
-        exchange.pending_by_stage[request.stage] = exchange.pending_by_stage.get(request.stage, 0) + 1
-    exchange.malformed, exchange.unusable = dict(desk.malformed), dict(desk.unusable)
-    exchange.tokens_in, exchange.tokens_out = answers.tokens()
+        written = tuple(str(path) for path in write_requests(channel.batch_out, requests))
+    stages = Counter(request.stage for request in desk.pending.values())
+    malformed, unusable = dict(desk.malformed), dict(desk.unusable)
+    exchange = Exchange(len(desk.pending), dict(stages), malformed, unusable, read, written, usage, *answers.tokens())
     return result, exchange
 
 

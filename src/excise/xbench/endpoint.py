@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from excise.extras import need
 from excise.progress import Progress, silent
 from excise.xbench.answers import Answer, Answers
 from excise.xbench.batch import completion
@@ -252,12 +253,9 @@ class _Client:
 
 
 def _client(endpoint: Endpoint) -> _Client:
-    try:
-        import openai
-    except ImportError:
-        raise XBenchError(
-            "asking an endpoint needs the openai package: pip install 'excise[xbench]' (batch files need nothing)."
-        ) from None
+    need("asking an endpoint (batch files need nothing)", "xbench", "openai")
+    import openai
+
     key = os.environ.get(endpoint.key_variable) or "none"
     return _Client(openai.OpenAI(base_url=endpoint.url, api_key=key, timeout=endpoint.timeout or None, max_retries=0))
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
-from excise.documents import Corpus
 from excise.suites.suites import Query, Suite
+from excise.topics.locate import occurrences
 from excise.xbench.cues import TIERS, explicit_cues
-from excise.xbench.page import page
+from excise.xbench.pages import filled
 from excise.xbench.texts import shortened
 
 _WORDS = 45
@@ -20,6 +19,39 @@ _ABOUT = {
     "T2": "No cue: the exclusion stands between the lines.",
     "T3": "Two topics are ruled out at once.",
 }
+
+
+class QueryPart(NamedTuple):
+    """A piece of a query; marked where it names an excluded topic."""
+
+    text: str
+    marked: bool
+
+
+class ShownDocument(NamedTuple):
+    """A document of a card: "gold" or "negative", what to call it, and the beginning of its text."""
+
+    kind: str
+    label: str
+    id: str
+    text: str
+
+
+class GalleryCard(NamedTuple):
+    """One query with all that is known about it."""
+
+    id: str
+    query: tuple[QueryPart, ...]
+    facts: tuple[str, ...]
+    documents: tuple[ShownDocument, ...]
+
+
+class GallerySection(NamedTuple):
+    """The cards of one tier."""
+
+    tier: str
+    about: str
+    cards: tuple[GalleryCard, ...]
 
 
 def gallery(suite: Suite, each: int = 4, seed: int = 0) -> str:
@@ -32,15 +64,13 @@ def gallery(suite: Suite, each: int = 4, seed: int = 0) -> str:
     each
         how many examples of each kind.
     """
-    queries = [query for query in suite.queries if query.tier in TIERS]
-    wanted = _chosen(queries, each, seed)
-    needed = {id for query in wanted for id in (*suite.qrels.get(query.id, {}), *suite.negatives.get(query.id, ()))}
-    texts = {document.id: document.full_text for document in Corpus([suite.corpus]) if document.id in needed}
-    sections = []
-    for tier, group in groupby(wanted, key=lambda query: str(query.tier)):
-        cards = "".join(_card(suite, query, texts) for query in group)
-        sections.append(f'<section><h2>{tier}</h2><p class="lead">{_ABOUT[tier]}</p>{cards}</section>')
-    return page(f"gallery of {suite.name}, {suite.split}", "\n".join(sections))
+    wanted = _chosen([query for query in suite.queries if query.tier in TIERS], each, seed)
+    texts = {document.id: document.full_text for document in suite.documents()}
+    sections = [
+        GallerySection(tier, _ABOUT[tier], tuple(_card(suite, query, texts) for query in group))
+        for tier, group in groupby(wanted, key=lambda query: str(query.tier))
+    ]
+    return filled("gallery.html.j2", title=f"gallery of {suite.name}, {suite.split}", sections=sections)
 
 
 def _kind(query: Query) -> tuple[str, str, str]:
@@ -56,31 +86,22 @@ def _chosen(queries: Sequence[Query], each: int, seed: int) -> list[Query]:
     return chosen
 
 
-def _card(suite: Suite, query: Query, texts: dict[str, str]) -> str:
+def _card(suite: Suite, query: Query, texts: Mapping[str, str]) -> GalleryCard:
     golds = [id for id, score in suite.qrels.get(query.id, {}).items() if score > 0][:1]
     negatives = sorted(suite.negatives.get(query.id, ()))[:2]
     cues = ", ".join(explicit_cues(query.text)) or "none"
     facts = [f"X: {query.metadata.get('wanted', '')}", f"Z: {'; '.join(query.excluded)}", f"cue: {cues}"]
     facts += [f"{name}: {query.metadata[name]}" for name in ("form", "length") if query.metadata.get(name)]
-    parts = [f'<p class="query">{_marked(query)}</p>', f'<p class="facts">{escape(" · ".join(facts))}</p>']
-    parts += [_document(id, texts[id], "gold", "wanted") for id in golds]
-    parts += [_document(id, texts[id], "negative", "ruled out") for id in negatives]
-    return f'<div class="card" id="{escape(query.id, quote=True)}">{"".join(parts)}</div>'
+    shown = [ShownDocument("gold", "wanted", id, shortened(texts[id], _WORDS)) for id in golds]
+    shown += [ShownDocument("negative", "ruled out", id, shortened(texts[id], _WORDS)) for id in negatives]
+    return GalleryCard(query.id, _parts(query), tuple(facts), tuple(shown))
 
 
-def _document(id: str, text: str, kind: str, label: str) -> str:
-    who = f'<span class="who">{label}, {escape(id)}</span><br>'
-    return f'<p class="{kind}">{who}{escape(shortened(text, _WORDS))}</p>'
-
-
-def _marked(query: Query) -> str:
-    """The query with its excluded topics marked."""
-    topics = [topic for topic in query.excluded if topic.strip()]
-    if not topics:
-        return escape(query.text)
-    pattern = re.compile("|".join(re.escape(topic) for topic in sorted(topics, key=len, reverse=True)), re.IGNORECASE)
-    parts, end = [], 0
-    for found in pattern.finditer(query.text):
-        parts += [escape(query.text[end : found.start()]), f"<mark>{escape(found.group())}</mark>"]
-        end = found.end()
-    return "".join([*parts, escape(query.text[end:])])
+def _parts(query: Query) -> tuple[QueryPart, ...]:
+    """The query, its excluded topics marked."""
+    parts, done = [], 0
+    for start, end in sorted(span for topic in query.excluded for span in occurrences(query.text, topic)):
+        if start >= done:  # of topics that overlap, the first is marked
+            parts += [QueryPart(query.text[done:start], False), QueryPart(query.text[start:end], True)]
+            done = end
+    return (*parts, QueryPart(query.text[done:], False))

@@ -58,15 +58,18 @@ class Rivalry(NamedTuple):
 def round_trip(rank: int | None, depth: int = DEPTH) -> Failure | None:
     """Gate 1: the full query must bring the gold into the first hundred.
 
+    Parameters
+    ----------
+    rank
+        the gold's place in what the search found; None where it is not among the first ``depth``.
+
     Examples
     --------
-    >>> round_trip(100), round_trip(101).code
-    (None, 'gold_unreachable')
+    >>> round_trip(100)
+    >>> round_trip(None).detail
+    'the gold is not among the first 100'
     """
-    if rank is not None and rank <= depth:
-        return None
-    place = "is not in the shortlist" if rank is None else f"has rank {rank}"
-    return Failure("gold_unreachable", f"the gold {place}")
+    return None if rank is not None else Failure("gold_unreachable", f"the gold is not among the first {depth}")
 
 
 def difficulty(rivalries: Sequence[Rivalry]) -> Failure | None:

@@ -10,9 +10,9 @@ from typing import Any
 from excise.progress import Progress, silent
 from excise.xbench import gates
 from excise.xbench.cues import TIERS
-from excise.xbench.gates import GATES, Failure, Rivalry
+from excise.xbench.gates import GATES, Failure, Gate, Rivalry
 from excise.xbench.indexed_corpus import IndexedCorpus
-from excise.xbench.leakage import find_leaks
+from excise.xbench.near_duplicates import find_leaks
 from excise.xbench.records import Record
 from excise.xbench.storage import XBenchError
 from excise.xbench.verdicts import RecordVerdict, TopicVerdict
@@ -63,8 +63,43 @@ class Outcome:
         return not self.failures
 
     def to_dict(self) -> dict[str, Any]:
-        failures = [failure._asdict() for failure in self.failures]
-        return {"id": self.record.id, "tier": self.record.tier, "admitted": self.admitted, "failures": failures}
+        record, failures = self.record, [failure._asdict() for failure in self.failures]
+        facts = {"id": record.id, "tier": record.tier, "admitted": self.admitted, "failures": failures}
+        return {**facts, "query": record.query}
+
+
+@dataclass(frozen=True)
+class GateCount:
+    """What one gate does: by tier, the records left after it and all before it, and those that fail it at all."""
+
+    gate: Gate
+    left: dict[str, int]
+    failed: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Funnel:
+    """How many records are left after each gate, by tier.
+
+    Attributes
+    ----------
+    written, admitted
+        records that there were, and those that pass all gates.
+    gates
+        in their order.
+    writing
+        what was dropped before the gates: by reason, by tier.
+    """
+
+    written: dict[str, int]
+    admitted: dict[str, int]
+    gates: tuple[GateCount, ...]
+    writing: dict[str, dict[str, int]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types for JSON."""
+        rows = [{**count.gate._asdict(), "left": count.left, "failed": count.failed} for count in self.gates]
+        return {"written": self.written, "admitted": self.admitted, "gates": rows, "writing": self.writing}
 
 
 def apply_gates(
@@ -76,10 +111,11 @@ def apply_gates(
 ) -> list[Outcome]:
     """Put every record through all nine gates."""
     leaks = _leaks(records, corpus, settings, progress)
+    ranks = corpus.ranks([record.query for record in records], [record.gold for record in records], settings.depth)
     outcomes = []
-    for number, record in enumerate(records, 1):
+    for number, (record, rank) in enumerate(zip(records, ranks, strict=True), 1):
         own = verdicts.get(record.id)
-        failures = _failures(record, own.topics if own else (), corpus, settings, leaks.get(record.id, {}))
+        failures = _failures(record, rank, own.topics if own else (), corpus, settings, leaks.get(record.id, {}))
         outcomes.append(Outcome(record, tuple(failure for failure in failures if failure is not None)))
         progress("gates", number, len(records))
     return outcomes
@@ -87,6 +123,7 @@ def apply_gates(
 
 def _failures(
     record: Record,
+    rank: int | None,
     verdicts: Sequence[TopicVerdict],
     corpus: IndexedCorpus,
     settings: GateSettings,
@@ -101,7 +138,7 @@ def _failures(
         Rivalry("MaxSim", on_x.maxsim[0], on_x.maxsim[1:], settings.maxsim_share),
     ]
     return [
-        gates.round_trip(corpus.rank(record.query, record.gold), settings.depth),
+        gates.round_trip(rank, settings.depth),
         gates.difficulty(rivalries),
         gates.z_in_negative(verdicts),
         gates.z_not_in_gold(record, gold, verdicts),
@@ -129,8 +166,8 @@ def _leaks(
     return leaks
 
 
-def funnel(outcomes: Sequence[Outcome], dropped: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
-    """How many records are left after each gate, by tier.
+def funnel(outcomes: Sequence[Outcome], dropped: Mapping[str, Mapping[str, int]]) -> Funnel:
+    """Count what each gate leaves.
 
     Parameters
     ----------
@@ -138,26 +175,19 @@ def funnel(outcomes: Sequence[Outcome], dropped: Mapping[str, Mapping[str, int]]
         of every record that was written.
     dropped
         what the writing dropped: by reason, by tier.
-
-    Returns
-    -------
-    dict
-        ``written`` and ``admitted`` by tier; ``gates``, in order, with ``left`` (by tier, after this gate and all
-        before it) and ``failed`` (by tier, whatever the others say); ``writing``, what was dropped before the gates.
     """
     rows = []
     standing = list(outcomes)
     for gate in GATES:
         standing = [outcome for outcome in standing if gate.code not in _codes(outcome)]
         failed = [outcome for outcome in outcomes if gate.code in _codes(outcome)]
-        rows.append({**gate._asdict(), "left": _by_tier(standing), "failed": _by_tier(failed)})
-    admitted = [outcome for outcome in outcomes if outcome.admitted]
-    return {
-        "written": _by_tier(outcomes),
-        "admitted": _by_tier(admitted),
-        "gates": rows,
-        "writing": {reason: dict(tiers) for reason, tiers in dropped.items()},
-    }
+        rows.append(GateCount(gate, _by_tier(standing), _by_tier(failed)))
+    return Funnel(
+        written=_by_tier(outcomes),
+        admitted=_by_tier([outcome for outcome in outcomes if outcome.admitted]),
+        gates=tuple(rows),
+        writing={reason: dict(tiers) for reason, tiers in dropped.items()},
+    )
 
 
 def _codes(outcome: Outcome) -> set[str]:

@@ -6,27 +6,28 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Corpus, Document
-from excise.engines.local.engine import MANIFEST, LocalEngine
+from excise.engines import MANIFEST
+from excise.extras import need
 from excise.progress import Progress, silent
 from excise.vectors.maxsim import maxsim
 from excise.vectors.windows import best_window
-from excise.xbench.mining import Matrix, mean_vectors
-from excise.xbench.run import Run
+from excise.xbench.bench_folder import BenchFolder
+from excise.xbench.mining import Matrix, MiningSettings, mean_vectors
 from excise.xbench.storage import XBenchError
 
 if TYPE_CHECKING:
-    from excise.encoders.backbone import Backbone
+    from excise.engines.base import Reader
     from excise.evaluation.systems.lexical import Lexical
+    from excise.search.operator import Excise
 
 _READ = 256  # documents whose vectors are read at a time
-SHORTLIST = 1_000
+_SEARCHED = 32  # queries that are searched for at a time
 
 
 class Scores(NamedTuple):
@@ -36,39 +37,48 @@ class Scores(NamedTuple):
     maxsim: tuple[float, ...]
 
 
-class IndexedCorpus:
-    """A corpus and its index; the encoder and BM25 are loaded when they are first needed."""
+def check_places(settings: MiningSettings) -> None:
+    """Refuse a corpus or an index that is not there."""
+    if not settings.corpus.exists():
+        raise XBenchError(f"{settings.corpus}: no such file or folder.")
+    if settings.index is not None and not (settings.index / MANIFEST).is_file():
+        raise XBenchError(
+            f"{settings.index} is not an excise index: make one with 'excise index', or leave --index out."
+        )
 
-    def __init__(self, run: Run, progress: Progress = silent) -> None:
-        self.documents = {document.id: document for document in Corpus([run.corpus])}
+
+class IndexedCorpus:
+    """A corpus and its index, one committed state of it; BM25 is loaded when it is first needed."""
+
+    def __init__(self, run: BenchFolder, progress: Progress = silent) -> None:
+        settings = run.mining
+        self.documents = {document.id: document for document in Corpus([settings.corpus])}
         if not self.documents:
-            raise XBenchError(f"{run.corpus}: holds no documents.")
+            raise XBenchError(f"{settings.corpus}: holds no documents.")
         self.ids = list(self.documents)
-        self._engine = self._opened(run, progress)
-        which = "\0".join([self._engine.fingerprint, *self.ids])
+        self._operator, self._reader = self._opened(run, settings, progress)
+        which = "\0".join([self._reader.fingerprint, *self.ids])
         self._means_file = run.path(f"means-{hashlib.sha256(which.encode()).hexdigest()[:12]}.npy")
         self._progress = progress
 
-    def _opened(self, run: Run, progress: Progress) -> LocalEngine:
+    def _opened(self, run: BenchFolder, settings: MiningSettings, progress: Progress) -> tuple[Excise, Reader]:
         """The index that the user named, as it is; or the run's own, built as far as it is missing."""
-        given = run.config["mining"]["index"] is not None
-        if not given:
-            from excise.search.operator import load
+        from excise.search.operator import load
 
-            there = (run.index / MANIFEST).exists()
-            backbone = run.config["mining"].get("backbone")
-            operator = load(run.index, backbone=backbone) if there else load(backbone=backbone)
-            operator.index(
-                list(self.documents.values()), run.index, progress=lambda done, total: progress("indexing", done, total)
-            )
-        engine = LocalEngine.open(run.index)
-        missing = [document.id for document in self.documents.values() if document not in engine]
+        documents = list(self.documents.values())
+        place = settings.index or run.path("index")
+        operator = load(place if (place / MANIFEST).exists() else None, backbone=settings.backbone)
+        if settings.index is None:
+            operator.index(documents, place, progress=lambda done, total: progress("indexing", done, total))
+        assert operator.engine is not None
+        reader = operator.engine.reader()
+        missing = [document.id for document, held in zip(documents, reader.holds(documents), strict=True) if not held]
         if missing:
             raise XBenchError(
-                f"{run.index} lacks {len(missing):,} documents of {run.corpus} or holds other texts for them, "
+                f"{place} lacks {len(missing):,} documents of {settings.corpus} or holds other texts for them, "
                 f"{missing[0]!r} first: index the corpus again, or leave --index out."
             )
-        return engine
+        return operator, reader
 
     @cached_property
     def means(self) -> Matrix:
@@ -76,11 +86,11 @@ class IndexedCorpus:
         if self._means_file.is_file():
             with suppress(ValueError, OSError):  # a damaged file is computed again
                 stored: Matrix = np.load(self._means_file, allow_pickle=False)
-                if stored.shape == (len(self.ids), self._engine.info.dimensions) and stored.dtype == np.float32:
+                if stored.shape == (len(self.ids), self._reader.encoder.dimensions) and stored.dtype == np.float32:
                     return stored
         parts = []
         for start in range(0, len(self.ids), _READ):
-            encoded = self._engine.vectors(self.ids[start : start + _READ])
+            encoded = self._reader.vectors(self.ids[start : start + _READ])
             parts.append(mean_vectors(encoded.windows.vectors, encoded.windows.offsets[encoded.offsets]))
             self._progress("reading vectors", min(start + _READ, len(self.ids)), len(self.ids))
         means = np.concatenate(parts)
@@ -94,16 +104,8 @@ class IndexedCorpus:
         return np.array([len(document.full_text.split()) >= words for document in self.documents.values()])
 
     @cached_property
-    def backbone(self) -> Backbone:
-        from excise.encoders.backbone import load_backbone
-        from excise.engines.local.engine import IndexInfo
-
-        backbone = load_backbone(self._engine.info.backbone)
-        self._engine.expect(IndexInfo.of(backbone))
-        return backbone
-
-    @cached_property
     def lexical(self) -> Lexical:
+        need("the difficulty gate", "xbench", "bm25s")
         from excise.evaluation.systems.lexical import Lexical
 
         return Lexical(list(self.documents.values()))
@@ -115,35 +117,19 @@ class IndexedCorpus:
 
     def scores(self, text: str, ids: Sequence[str]) -> Scores:
         """BM25 and MaxSim scores of some documents for a text."""
+        vectors, encoded = self._operator.backbone.encode_query(text).vectors, self._reader.vectors(ids)
         by_words = self.lexical.scores(text, ids)
-        by_vectors = self._maxsim(self.backbone.encode_query(text).vectors, ids)
+        by_vectors = best_window(maxsim(vectors, encoded.windows), encoded.offsets)
         return Scores(tuple(float(score) for score in by_words), tuple(float(score) for score in by_vectors))
 
-    def rank(self, query: str, id: str) -> int | None:
-        """A document's rank for a query: a shortlist by mean vectors, reordered by MaxSim. None: not in the shortlist.
-
-        Documents that tie with it count as before it.
-        """
-        vectors = self.backbone.encode_query(query).vectors
-        mean = mean_vectors(vectors, np.array([0, len(vectors)]))[0]
-        similarities = self.means @ mean
-        places = np.argsort(-similarities, kind="stable")[:SHORTLIST]
-        shortlist = [self.ids[place] for place in places]
-        if id not in shortlist:
-            return None
-        scores = self._maxsim(vectors, shortlist)
-        return int((scores >= scores[shortlist.index(id)]).sum())
-
-    def _maxsim(self, vectors: NDArray[np.float32], ids: Sequence[str]) -> NDArray[np.float32]:
-        encoded = self._engine.vectors(ids)
-        return best_window(maxsim(vectors, encoded.windows), encoded.offsets)
-
-
-def mining_settings(corpus: Path, index: Path | None, backbone: str | None) -> dict[str, str | None]:
-    """The part of a run's configuration that says where documents and vectors are."""
-    if not corpus.exists():
-        raise XBenchError(f"{corpus}: no such file or folder.")
-    if index is not None and not (index / MANIFEST).is_file():
-        raise XBenchError(f"{index} is not an excise index: make one with 'excise index', or leave --index out.")
-    where = None if index is None else str(index.resolve())
-    return {"corpus": str(corpus.resolve()), "index": where, "backbone": backbone}
+    def ranks(self, queries: Sequence[str], ids: Sequence[str], depth: int) -> list[int | None]:
+        """For each query, the place of one document in what a search finds; None: not among the first ``depth``."""
+        places: list[int | None] = []
+        for start in range(0, len(queries), _SEARCHED):
+            encoded = self._operator.backbone.encode_queries(queries[start : start + _SEARCHED])
+            for found in self._reader.search([query.vectors for query in encoded], depth):
+                order = [document.id for document in found.documents]
+                wanted = ids[len(places)]
+                places.append(order.index(wanted) + 1 if wanted in order else None)
+            self._progress("searching", len(places), len(queries))
+        return places

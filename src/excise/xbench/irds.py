@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from excise.documents import Corpus
 from excise.suites.suites import Suite, load_suite
 
 
@@ -52,7 +51,7 @@ class Dataset:
         self._suite = suite
 
     def docs_iter(self) -> Iterator[Doc]:
-        for document in Corpus([self._suite.corpus]):
+        for document in self._suite.documents():
             yield Doc(document.id, document.text, document.title)
 
     def queries_iter(self) -> Iterator[SuiteQuery]:

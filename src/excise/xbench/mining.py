@@ -8,7 +8,8 @@ only what lies in the band is looked at, so that 50,000 documents take seconds a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
 from excise.progress import Progress, silent
-from excise.xbench.records import Pair
+from excise.xbench.records import MinedPair
 
 _BLOCK = 512  # anchors compared at a time: 100 MB of similarities at 50,000 documents
 _SAMPLE = 1_000  # anchors, and documents, that quantiles are estimated on
@@ -72,6 +73,38 @@ class Band:
         return low - self.loosen, high
 
 
+@dataclass(frozen=True)
+class MiningSettings:
+    """What is mined, and from where; see :func:`mine`. Paths are whole, so that a run can be gone on with anywhere."""
+
+    corpus: Path
+    index: Path | None = None
+    backbone: str | None = None
+    band: Band = field(default_factory=Band)
+    anchors: int | None = None
+    negatives: int = MAX_NEGATIVES
+    min_words: int = 20
+    seed: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types, as a run keeps them."""
+        index = None if self.index is None else str(self.index.resolve())
+        return {**asdict(self), "corpus": str(self.corpus.resolve()), "index": index}
+
+
+@dataclass(frozen=True)
+class Mined:
+    """What mining found: documents looked at, the band's edges as similarities, pairs, those with two negatives."""
+
+    documents: int
+    edges: tuple[float, float]
+    pairs: int
+    two: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "edges": list(self.edges)}
+
+
 def mean_vectors(tokens: NDArray[Any], offsets: NDArray[np.int64]) -> Matrix:
     """The mean of each document's token vectors, scaled to length one.
 
@@ -94,7 +127,7 @@ def mine(
     seed: int = 0,
     usable: NDArray[np.bool_] | None = None,
     progress: Progress = silent,
-) -> list[Pair]:
+) -> list[MinedPair]:
     """Mine pairs.
 
     Parameters
@@ -129,7 +162,7 @@ def mine(
     taken = np.ones(len(means), dtype=bool) if usable is None else usable
     order = np.random.default_rng(seed).permutation(np.flatnonzero(taken))
     wanted = len(order) if anchors is None else min(anchors, len(order))
-    pairs: list[Pair] = []
+    pairs: list[MinedPair] = []
     block = min(_BLOCK, max(16, wanted))
     for start in range(0, len(order), block):
         chosen = order[start : start + block]
@@ -137,7 +170,7 @@ def mine(
             kept = _apart(means, candidates, high, negatives)
             found = tuple(ids[candidates[i]] for i in kept)
             values = tuple(round(float(similarities[i]), 4) for i in kept)
-            pairs.append(Pair(f"p{len(pairs) + 1:05d}", ids[anchor], found, values))
+            pairs.append(MinedPair(f"p{len(pairs) + 1:05d}", ids[anchor], found, values))
             if len(pairs) == wanted:
                 return pairs
         progress("mining", len(pairs) if anchors else start + len(chosen), wanted)

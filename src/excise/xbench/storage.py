@@ -1,46 +1,19 @@
-"""Files of JSON lines: read with the line's number in every complaint, written in one step, added to line by line."""
+"""Files of a run: written in one step, so that a reader never meets half of one."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from excise.errors import ExciseError
-
-LINE_LIMIT = 8 * 1024 * 1024  # bytes of one line; a request with two documents has some thousands
+from excise.suites.jsonlines import decoded, parsed_object
 
 
 class XBenchError(ExciseError, ValueError):
     """Anything about building a benchmark that cannot be done; the message says what and where."""
-
-
-def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a file of JSON lines, each with its place ("file, line 3")."""
-    if not path.is_file():
-        raise XBenchError(f"{path}: no such file.")
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            where = f"{path}, line {number}"
-            if len(line) > LINE_LIMIT:
-                raise XBenchError(f"{where}: the line has {len(line):,} bytes; at most {LINE_LIMIT:,} are read.")
-            if line.strip():
-                yield where, parsed_object(line, where)
-
-
-def parsed_object(line: bytes, where: str) -> dict[str, Any]:
-    """One JSON object, or a sentence about why it is none."""
-    try:
-        found = json.loads(line.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise XBenchError(f"{where}: not UTF-8 text ({error.reason} at byte {error.start}).") from None
-    except (ValueError, RecursionError) as error:
-        raise XBenchError(f"{where}: not valid JSON ({error}).") from None
-    if not isinstance(found, dict):
-        raise XBenchError(f"{where}: must be a JSON object, got {type(found).__name__}.")
-    return found
 
 
 def write_text(path: Path, content: str | Iterable[str]) -> None:
@@ -72,6 +45,7 @@ def json_line(record: Mapping[str, Any]) -> str:
 
 def read_json(path: Path) -> dict[str, Any]:
     try:
-        return parsed_object(path.read_bytes(), str(path))
+        content = path.read_bytes()
     except OSError as error:
         raise XBenchError(f"{path}: {error.strerror or error}.") from None
+    return parsed_object(decoded(content, str(path), XBenchError), str(path), XBenchError)

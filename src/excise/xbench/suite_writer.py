@@ -13,15 +13,16 @@ README.md              the data card
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from excise.documents import Corpus, Document
+from excise.documents import Document
+from excise.suites.jsonlines import read_objects
 from excise.suites.pairs import load_pairs
 from excise.suites.suites import Suite, load_suite
 from excise.xbench.records import Record
-from excise.xbench.storage import XBenchError, json_line, read_lines, write_lines, write_text
+from excise.xbench.storage import XBenchError, json_line, write_lines, write_text
 
 
 @dataclass
@@ -50,6 +51,19 @@ class Controls:
     no_harm: tuple[tuple[Path, str], ...] = ()
 
 
+@dataclass(frozen=True)
+class SuiteCounts:
+    """Queries that rule something out, ordinary queries that were joined, Boolean pairs; None where none were asked."""
+
+    exclusion: int
+    no_harm: int | None = None
+    boolean: int | None = None
+
+    def to_dict(self) -> dict[str, int]:
+        """Plain types for JSON; what was not asked for is left out."""
+        return {name: number for name, number in asdict(self).items() if number is not None}
+
+
 def exclusion_content(records: Iterable[Record], documents: dict[str, Document]) -> SuiteContent:
     """The admitted records as a suite."""
     content = SuiteContent(documents)
@@ -72,21 +86,18 @@ def exclusion_content(records: Iterable[Record], documents: dict[str, Document])
     return content
 
 
-def write_suite(folder: Path, content: SuiteContent, split: str, controls: Controls, card: str) -> dict[str, int]:
+def write_suite(folder: Path, content: SuiteContent, split: str, controls: Controls, card: str) -> SuiteCounts:
     """Write a suite, with its controls; returns how many queries and pairs of each kind it has."""
     _check_folder(folder)
     if not content.queries:
         raise XBenchError("no record passed all nine gates, so there is no suite to write: see the funnel.")
-    counts = {"exclusion": len(content.queries)}
-    for place, name in controls.no_harm:
-        joined = _join(content, load_suite(place, name), folder)
-        counts["no_harm"] = counts.get("no_harm", 0) + joined
-    if controls.boolean:
-        counts["boolean"] = _join_boolean(folder, controls.boolean)
+    exclusion = len(content.queries)
+    joined = [_join(content, load_suite(place, name), folder) for place, name in controls.no_harm]
+    boolean = _join_boolean(folder, controls.boolean) if controls.boolean else None
     _write_layout(folder, content, split)
     write_text(folder / "README.md", card)
     load_suite(folder, split)  # what was written is what the harness reads, or the run stops here
-    return counts
+    return SuiteCounts(exclusion, sum(joined) if joined else None, boolean)
 
 
 def _check_folder(folder: Path) -> None:
@@ -115,9 +126,9 @@ def _join(content: SuiteContent, suite: Suite, folder: Path) -> int:
     plain = [query for query in suite.queries if query.id not in suite.negatives]
     ids = {f"plain-{suite.name}-{query.id}": query for query in plain}
     wanted = {id for query in plain for id in suite.qrels.get(query.id, {})}
-    judged = {document.id: document.text for document in Corpus([suite.corpus]) if document.id in wanted}
+    judged = {document.id: document.text for document in suite.documents() if document.id in wanted}
     here = all(id in content.documents and content.documents[id].text == text for id, text in judged.items())
-    target = content if here else SuiteContent({document.id: document for document in Corpus([suite.corpus])})
+    target = content if here else SuiteContent({document.id: document for document in suite.documents()})
     for id, query in ids.items():
         metadata = {"tier": "plain", "form": "control", "wanted": query.text, "excluded": [], "source": suite.name}
         target.queries.append({"_id": id, "text": query.text, "metadata": metadata})
@@ -133,7 +144,7 @@ def _join_boolean(folder: Path, files: Sequence[Path]) -> int:
         pairs = load_pairs(path)
         if pairs.kind != "boolean":
             raise XBenchError(f"{path}: Boolean controls need 'text', 'positive' and 'negative' on every line.")
-        lines += [content for _, content in read_lines(path)]
+        lines += [content for _, content in read_objects(path, XBenchError)]
     write_text(folder / "boolean.jsonl", (json_line(line) for line in lines))
     load_pairs(folder / "boolean.jsonl")
     return len(lines)

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from excise.documents import Document
+from excise.suites.jsonlines import read_objects
 from excise.xbench.answers import Desk, Missing, json_object, truth_of
+from excise.xbench.checking import checked_record
 from excise.xbench.prompts import prompt
 from excise.xbench.records import Record
 from excise.xbench.requests import Model, ask_for
-from excise.xbench.storage import XBenchError, read_lines
+from excise.xbench.storage import XBenchError
 from excise.xbench.texts import normalised, shortened
 from excise.xbench.writing import query_question, read_excludes
 
@@ -47,6 +49,9 @@ class RecordVerdict:
     id: str
     judge: str
     topics: tuple[TopicVerdict, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"id": self.id, "judge": self.judge, "topics": [asdict(topic) for topic in self.topics]}
 
 
 class Presence(NamedTuple):
@@ -123,18 +128,8 @@ def read_presence(content: str) -> Presence:
     return Presence(truth_of(found, "in_first"), truth_of(found, "in_second"))
 
 
-def verdict_dict(verdict: RecordVerdict) -> dict[str, Any]:
-    return {"id": verdict.id, "judge": verdict.judge, "topics": [asdict(topic) for topic in verdict.topics]}
-
-
 def read_verdicts(path: Path) -> dict[str, RecordVerdict]:
     """Verdicts by record id, from what ``excise xbench judge`` wrote."""
-    verdicts = {}
-    for where, content in read_lines(path):
-        try:
-            topics = tuple(TopicVerdict(**topic) for topic in content["topics"])
-            verdict = RecordVerdict(str(content["id"]), str(content["judge"]), topics)
-        except (KeyError, TypeError) as error:
-            raise XBenchError(f"{where}: not a verdict that excise wrote ({error}).") from None
-        verdicts[verdict.id] = verdict
-    return verdicts
+    lines = read_objects(path, XBenchError)
+    found = (checked_record(RecordVerdict, content, line.where, "verdict") for line, content in lines)
+    return {verdict.id: verdict for verdict in found}

@@ -18,7 +18,7 @@ from excise.topics.locate import occurrences
 from excise.xbench.answers import Desk, Malformed, Missing, json_object, text_of, truth_of
 from excise.xbench.cues import STRICT_CUES, Tier, cue_problem, explicit_cues
 from excise.xbench.prompts import CUES, STYLES, prompt
-from excise.xbench.records import LENGTHS, Form, Length, Pair, Record
+from excise.xbench.records import LENGTHS, Form, Length, MinedPair, Record
 from excise.xbench.requests import Model, Request, ask_for
 from excise.xbench.storage import XBenchError
 from excise.xbench.texts import mentions, normalised, shortened
@@ -81,6 +81,13 @@ class Written:
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
     waiting: int = 0
 
+    def dropped_by_reason(self) -> dict[str, dict[str, int]]:
+        """How many were dropped: by reason, by tier."""
+        nested: dict[str, dict[str, int]] = {}
+        for (reason, tier), number in sorted(self.dropped.items()):
+            nested.setdefault(reason, {})[tier] = number
+        return nested
+
 
 class Seed(NamedTuple):
     """What Stage A found in a pair."""
@@ -98,7 +105,7 @@ class Rewrite(NamedTuple):
 
 
 def plan_writing(
-    pairs: Sequence[Pair], documents: Mapping[str, Document], desk: Desk, settings: WritingSettings
+    pairs: Sequence[MinedPair], documents: Mapping[str, Document], desk: Desk, settings: WritingSettings
 ) -> Written:
     """Take every pair as far as the answers reach."""
     written = Written()
@@ -111,7 +118,12 @@ class _Author:
     """Writes all that one pair gives."""
 
     def __init__(
-        self, pair: Pair, documents: Mapping[str, Document], desk: Desk, settings: WritingSettings, written: Written
+        self,
+        pair: MinedPair,
+        documents: Mapping[str, Document],
+        desk: Desk,
+        settings: WritingSettings,
+        written: Written,
     ) -> None:
         self._pair, self._desk, self._settings, self._written = pair, desk, settings, written
         self._gold = documents[pair.gold].full_text
@@ -207,7 +219,7 @@ class _Author:
         """Verify, and repair what can be repaired: an implicit query cannot, a cue would change its tier."""
         if draft.tier == "T2":
             reason = "cue_in_implicit" if cue_problem("T2", draft.query) else None
-            reason = reason or (None if named(draft.query, draft.wordings[0]) else "topic_not_named")
+            reason = reason or (None if names_topic(draft.query, draft.wordings[0]) else "topic_not_named")
             if reason:
                 self._lost(Missing.UNUSABLE, reason, "T2")
                 return
@@ -226,7 +238,7 @@ class _Author:
     def _verify(self, draft: Record, place: int) -> bool | Missing:
         """Whether a query still rules a topic out, read by itself."""
         wording = draft.wordings[place]
-        if not named(draft.query, wording):
+        if not names_topic(draft.query, wording):
             return False
         model = self._settings.verifier or replace(self._settings.writer, temperature=0.0)
         return self._desk.ask(query_question(model, draft.query, wording), read_excludes)
@@ -247,7 +259,7 @@ class _Author:
         wordings = tuple(
             topic if topic in lost else wording for topic, wording in zip(draft.topics, draft.wordings, strict=True)
         )
-        if explicit_cues(answer) and all(named(answer, wording) for wording in wordings):
+        if explicit_cues(answer) and all(names_topic(answer, wording) for wording in wordings):
             self._written.records.append(replace(draft, query=answer, wordings=wordings, repaired=True))
         else:
             self._lost(Missing.UNUSABLE, "repair_failed", draft.tier)
@@ -271,12 +283,12 @@ class _Author:
         return {"style": chance.choice(STYLES), "cue": chance.choice(CUES)}
 
 
-def named(query: str, wording: str) -> bool:
+def names_topic(query: str, wording: str) -> bool:
     """Whether a query has a topic's words in it, as whole words, letter for letter but for case.
 
     Examples
     --------
-    >>> named("cars, not the Model Y", "model y"), named("cars, not the Model 3", "model y")
+    >>> names_topic("cars, not the Model Y", "model y"), names_topic("cars, not the Model 3", "model y")
     (True, False)
     """
     return bool(occurrences(query, wording))

@@ -11,7 +11,7 @@ from excise.encoders.backbone import Backbone, load_backbone
 from excise.errors import InvalidInput
 from excise.rules.paper import Constants
 from excise.training.adapter.exclusion_adapter import adapter_loss
-from excise.training.contrastive.learner import Kind, Learner, evidence, penalised, relevance
+from excise.training.contrastive.learner import Kind, Learner, best_evidence, penalised, relevance
 from excise.training.contrastive.loop import LearnerArguments, Objective, best_rate, fit, measure
 from excise.training.contrastive.triples import Triple
 from excise.training.controls.finetune import control_loss
@@ -23,8 +23,7 @@ def learner(backbone: Backbone, kind: Kind = "adapter") -> Learner:
 
 
 def test_scores_are_those_of_the_product(minilm: Backbone) -> None:
-    from excise.vectors.maxsim import evidence as product_evidence
-    from excise.vectors.maxsim import maxsim
+    from excise.vectors.maxsim import evidence, maxsim
 
     texts = ["The Tesla Model 3 is an electric sedan.", "Bread, with rye."]
     untrained = Learner.of(minilm, "adapter")
@@ -32,10 +31,10 @@ def test_scores_are_those_of_the_product(minilm: Backbone) -> None:
     with torch.no_grad():
         documents = untrained.documents(texts)
         scores = relevance(untrained.queries(["electric cars, but not Tesla"]), documents)[0]
-        match = evidence(untrained.topics(["Tesla", "rye bread"]), [0, 0], 1, documents)[0]
+        match = best_evidence(untrained.topics(["Tesla", "rye bread"]), [0, 0], 1, documents)[0]
     assert scores.numpy() * len(query.vectors) == pytest.approx(maxsim(query.vectors, stored.windows), abs=2e-2)
     topics = minilm.encode_topics(["Tesla", "rye bread"])
-    assert match.numpy() == pytest.approx(product_evidence(topics, stored.windows, "per-topic"), abs=2e-3)
+    assert match.numpy() == pytest.approx(evidence(topics, stored.windows, "per-topic"), abs=2e-3)
     frozen = untrained.frozen_documents(texts)
     assert torch.equal(frozen.vectors[frozen.mask], documents.vectors[documents.mask])
 

@@ -13,11 +13,11 @@ from excise.suites.suites import load_suite
 from excise.training.contrastive.overlap import Measured, Overlap, measured_sets, without_leaks
 from excise.training.contrastive.triples import (
     Triple,
-    batches,
     ordinary_pairs,
     read_triples,
     split_by_group,
     suite_triples,
+    triple_batches,
 )
 
 
@@ -65,9 +65,9 @@ def test_triples_that_all_hang_together_cannot_be_split() -> None:
 
 
 def test_batches_hold_every_triple_once_and_neighbours_share_documents(own: list[Triple]) -> None:
-    plan = batches(own, 12, seed=3)
+    plan = triple_batches(own, 12, seed=3)
     assert sorted(t.query + t.gold.id for batch in plan for t in batch) == sorted(t.query + t.gold.id for t in own)
-    assert plan == batches(own, 12, seed=3) != batches(own, 12, seed=4)
+    assert plan == triple_batches(own, 12, seed=3) != triple_batches(own, 12, seed=4)
     encoded = [len({document.id for t in batch for document in t.documents}) for batch in plan[:-1]]
     assert sum(encoded) / len(encoded) < 0.85 * 24
 

@@ -14,7 +14,7 @@ from excise.training.contrastive.learner import Learner, Tokens, penalised, rele
 from excise.training.contrastive.loop import Objective, topic_evidence
 from excise.training.contrastive.protocol import (
     LearnerRecipe,
-    Trained,
+    TrainedLearner,
     adapter_of,
     card_lines,
     command_line,
@@ -26,7 +26,7 @@ from excise.training.contrastive.triples import Triple
 DIRECT, PLAIN, ANCHOR = 0.5, 0.5, 1.0  # weights of the terms beside the exclusion contrast
 
 
-def make_adapter(recipe: LearnerRecipe, out: Path, progress: Progress = silent) -> Trained:
+def make_adapter(recipe: LearnerRecipe, out: Path, progress: Progress = silent) -> TrainedLearner:
     """Train an adapter, and write it with its card."""
     objective = Objective(adapter_loss, lambda held: held.first_operator)
     trained = train_learner(recipe, "adapter", objective, out, progress)

@@ -126,7 +126,7 @@ def relevance(queries: Tokens, documents: Tokens) -> Tensor:
     return _pooled(queries, documents)
 
 
-def evidence(topics: Tokens, owners: Sequence[int], queries: int, documents: Tokens) -> Tensor:
+def best_evidence(topics: Tokens, owners: Sequence[int], queries: int, documents: Tokens) -> Tensor:
     """Each query's evidence in each document: that of its best-covered topic, 0 where it has none.
 
     Parameters

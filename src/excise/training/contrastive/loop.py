@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from excise.errors import InvalidInput
 from excise.progress import Progress, silent
 from excise.rules.paper import Constants
-from excise.training.contrastive.learner import Learner, Tokens, evidence, penalised, relevance
-from excise.training.contrastive.triples import Triple, batches
+from excise.training.contrastive.learner import Learner, Tokens, best_evidence, penalised, relevance
+from excise.training.contrastive.triples import Triple, triple_batches
 from excise.training.epochs import StepProgress, rate_at, resume, save, with_loss
 
 ADAPTER_RATES = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3)  # the paper's grid for adapters
@@ -90,7 +90,9 @@ def fit(
     checkpoints
         a folder that keeps the state after each epoch; a run that is called again with it goes on from there.
     """
-    plan = [batches(triples, arguments.batch, arguments.seed * 1000 + epoch) for epoch in range(arguments.epochs)]
+    plan = [
+        triple_batches(triples, arguments.batch, arguments.seed * 1000 + epoch) for epoch in range(arguments.epochs)
+    ]
     steps = sum(len(epoch) for epoch in plan)
     trained = [parameter for parameter in learner.trained.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=arguments.learning_rate, weight_decay=0.01)
@@ -183,7 +185,7 @@ def topic_evidence(learner: Learner, rows: Sequence[Triple], documents: Tokens) 
     if not topics:
         return documents.vectors.new_zeros(len(rows), len(documents.vectors))
     encoded = learner.topics([topic for topic, _ in topics])
-    return evidence(encoded, [i for _, i in topics], len(rows), documents)
+    return best_evidence(encoded, [i for _, i in topics], len(rows), documents)
 
 
 def _at(values: Tensor, columns: Tensor) -> Tensor:

@@ -33,12 +33,12 @@ class Overlap:
     documents: int
 
 
-def normalised(text: str) -> str:
+def compared_form(text: str) -> str:
     """A text without what does not count: case, punctuation, white space.
 
     Examples
     --------
-    >>> normalised("Electric cars -- but *not* Tesla!")
+    >>> compared_form("Electric cars -- but *not* Tesla!")
     'electric cars but not tesla'
     """
     return _BETWEEN_WORDS.sub(" ", text.casefold()).strip()
@@ -62,8 +62,8 @@ def without_leaks(triples: Sequence[Triple], sets: Iterable[Measured]) -> tuple[
         queries: set[str] = set()
         documents: set[str] = set()
         for i, triple in enumerate(triples):
-            asked = {normalised(text) for text in (triple.query, triple.plain) if text} & one.queries
-            shown = {normalised(document.text) for document in triple.documents} & one.documents
+            asked = {compared_form(text) for text in (triple.query, triple.plain) if text} & one.queries
+            shown = {compared_form(document.text) for document in triple.documents} & one.documents
             if asked or shown:
                 leaking.add(i)
             queries |= asked
@@ -74,11 +74,11 @@ def without_leaks(triples: Sequence[Triple], sets: Iterable[Measured]) -> tuple[
 
 def _suite(folder: str | Path, split: str) -> Measured:
     suite = load_suite(folder, split)
-    queries = frozenset(normalised(query.text) for query in suite.queries)
+    queries = frozenset(compared_form(query.text) for query in suite.queries)
     wanted = {id for rows in suite.qrels.values() for id, score in rows.items() if score > 0}
     ruled_out = {id for ids in suite.negatives.values() for id in ids}
     documents = documents_of(suite)
-    texts = frozenset(normalised(documents[id].text) for id in wanted | ruled_out)
+    texts = frozenset(compared_form(documents[id].text) for id in wanted | ruled_out)
     return Measured(f"{suite.name} {split}", queries, texts)
 
 
@@ -88,5 +88,5 @@ def _pairs(path: Path) -> Iterator[Measured]:
     except SuiteError:
         return  # another kind of file
     every = [preference for pair in pairs.pairs for preference in pair.preferences]
-    texts = frozenset(normalised(text) for one in every for text in (one.preferred, one.other))
-    yield Measured(f"{path.parent.name} {pairs.name}", frozenset(normalised(one.query) for one in every), texts)
+    texts = frozenset(compared_form(text) for one in every for text in (one.preferred, one.other))
+    yield Measured(f"{path.parent.name} {pairs.name}", frozenset(compared_form(one.query) for one in every), texts)

@@ -99,7 +99,7 @@ class RateChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainedLearner:
     """A trained learner, and what is known about it. ``chosen`` is None where the rate was given."""
 
     learner: Learner
@@ -133,7 +133,7 @@ class Trained:
 
 def train_learner(
     recipe: LearnerRecipe, kind: Kind, objective: Objective, out: Path, progress: Progress = silent
-) -> Trained:
+) -> TrainedLearner:
     """Train a learner of a kind. An interrupted run goes on: at the rate that was chosen, and after its last epoch."""
     sets = measured_sets(recipe.data)
     every = read_triples([BUILT_IN, MENTIONS, *recipe.sources], recipe.per_query, recipe.arguments.seed)
@@ -153,7 +153,7 @@ def train_learner(
     told = with_loss(progress, "training")
     fit(learner, [*triples, *pairs], objective.loss, recipe.arguments, told, out / CHECKPOINTS)
     adapted = measure(learner, judged)
-    trained = Trained(learner, recipe, len(triples), len(pairs), overlaps, chosen, frozen, adapted)
+    trained = TrainedLearner(learner, recipe, len(triples), len(pairs), overlaps, chosen, frozen, adapted)
     (out / FIGURES).write_text(json.dumps(trained.figures(), indent=1) + "\n", encoding="utf-8")
     return trained
 
@@ -196,7 +196,7 @@ def _chosen_rate(
     return chosen
 
 
-def adapter_of(trained: Trained, side: Side) -> Adapter:
+def adapter_of(trained: TrainedLearner, side: Side) -> Adapter:
     """The adapter that holds a learner's terms."""
     backbone, terms = trained.learner.backbone, trained.learner.terms
     assert terms is not None
@@ -206,7 +206,7 @@ def adapter_of(trained: Trained, side: Side) -> Adapter:
     return adapter
 
 
-def card_lines(trained: Trained) -> str:
+def card_lines(trained: TrainedLearner) -> str:
     """What every card says: data, leakage, rates and figures."""
     arguments = trained.recipe.arguments
     tried = [f"{rate:g}: {held.first:.3f} / {held.first_operator:.3f}" for rate, held in trained.rates.items()]

@@ -125,7 +125,7 @@ def ordinary_pairs(data: Path | None, titles: int, seed: int = 0) -> list[Triple
     return pairs
 
 
-def batches(triples: Sequence[Triple], size: int, seed: int) -> list[list[Triple]]:
+def triple_batches(triples: Sequence[Triple], size: int, seed: int) -> list[list[Triple]]:
     """Triples in an order of the seed's own, about ``size`` at a time; the last batch may be smaller.
 
     A batch takes a few triples of one group after another: they share documents, which are then encoded once, and the

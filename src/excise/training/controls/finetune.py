@@ -18,7 +18,7 @@ from excise.training.contrastive.learner import Learner, relevance
 from excise.training.contrastive.loop import Objective
 from excise.training.contrastive.protocol import (
     LearnerRecipe,
-    Trained,
+    TrainedLearner,
     adapter_of,
     card_lines,
     command_line,
@@ -36,7 +36,7 @@ CONTROLS: dict[str, str] = {
 }
 
 
-def make_control(recipe: LearnerRecipe, kind: str, out: Path, progress: Progress = silent) -> Trained:
+def make_control(recipe: LearnerRecipe, kind: str, out: Path, progress: Progress = silent) -> TrainedLearner:
     """Train a control and write it: a checkpoint for ``--backbone``, or for "query" an adapter.
 
     Parameters

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from excise.extras import need
 from excise.progress import Progress, silent
+from excise.suites.jsonlines import read_objects
 from excise.xbench.gates import NEAR_DUPLICATE
-from excise.xbench.storage import XBenchError, read_lines
+from excise.xbench.storage import XBenchError
 from excise.xbench.texts import jaccard, shingles
 
 _PERMUTATIONS = 128
@@ -54,10 +56,9 @@ def find_leaks(
 
 
 def _index(runs: Mapping[str, frozenset[str]], threshold: float) -> Any:
-    try:
-        from datasketch import MinHashLSH
-    except ImportError:
-        raise XBenchError("the leakage gate needs datasketch: pip install 'excise[xbench]'.") from None
+    need("the leakage gate", "xbench", "datasketch")
+    from datasketch import MinHashLSH
+
     index = MinHashLSH(threshold=threshold, num_perm=_PERMUTATIONS)
     for name, own in runs.items():
         index.insert(name, _signature(own))
@@ -79,9 +80,9 @@ def _reference_texts(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
         elif path.suffix.lower() in (".txt", ".tsv"):
             yield from _plain_lines(path)
         else:
-            for where, record in read_lines(path):
+            for line, record in read_objects(path, XBenchError):
                 for text in texts_of(record):
-                    yield where, text
+                    yield line.where, text
 
 
 def _plain_lines(path: Path) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excise.documents import Document
-from excise.xbench.leakage import find_leaks
+from excise.xbench.near_duplicates import find_leaks
 from excise.xbench.storage import XBenchError
 from excise.xbench.texts import jaccard, shingles
 
