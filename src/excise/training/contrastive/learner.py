@@ -17,7 +17,6 @@ from excise.rules.paper import Constants
 
 Kind = Literal["adapter", "lora", "full", "query"]
 _BATCH = 8  # texts encoded at a time
-KINDS: tuple[Kind, ...] = ("adapter", "lora", "full", "query")
 
 
 @dataclass(frozen=True, eq=False)
