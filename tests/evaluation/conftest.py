@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from excise.documents import Document
 from excise.encoders.backbone import Backbone
-from excise.evaluation.systems.cases import Case, Collection, reranked_case, suite_cases, suite_collection
-from excise.search.operator import load
+from excise.evaluation.systems.cases import Case, Collection, reranked_case, suite_cases
+from excise.search.operator import Excise, load
 from excise.suites.suites import Query, load_suite
 
 CARS = (
@@ -23,29 +22,15 @@ CARS = (
 
 
 @pytest.fixture(scope="session")
-def small_suite(own_documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first eight families of the bundled suite: the documents of ``demo_index``, and their train queries."""
-    folder = tmp_path_factory.mktemp("suites") / "small"
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "negatives").mkdir()
-    documents = own_documents[:80]
-    kept = {document.id for document in documents}
-    lines = [{"_id": d.id, "title": d.title, "text": d.text} for d in documents]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    own = load_suite("own", "train")
-    queries = [query for query in own.queries if kept.issuperset(own.qrels[query.id])]
-    records = [{"_id": query.id, "text": query.text, "metadata": dict(query.metadata)} for query in queries]
-    (folder / "queries.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    wanted = [f"{q.id}\t{d}\t{score}\n" for q in queries for d, score in own.qrels[q.id].items()]
-    ruled_out = [f"{q.id}\t{d}\n" for q in queries for d in sorted(own.negatives.get(q.id, ())) if d in kept]
-    (folder / "qrels" / "dev.tsv").write_text("".join(wanted))
-    (folder / "negatives" / "dev.tsv").write_text("".join(ruled_out))
-    return folder
+def operator(minilm: Backbone, demo_index: Path) -> Excise:
+    """The product over the demo index."""
+    return load(demo_index, backbone=minilm)
 
 
 @pytest.fixture(scope="session")
-def collection(minilm: Backbone, demo_index: Path) -> Collection:
-    return suite_collection(load(demo_index, backbone=minilm))
+def collection(operator: Excise, own_documents: list[Document]) -> Collection:
+    assert operator.engine is not None
+    return Collection(operator.pipeline, own_documents[:80], operator.engine.reader())
 
 
 @pytest.fixture(scope="session")
@@ -58,5 +43,5 @@ def cases(collection: Collection, small_suite: Path) -> list[Case]:
 
 @pytest.fixture(scope="session")
 def cars(minilm: Backbone) -> Case:
-    collection = Collection(load(backbone=minilm), lambda: CARS)
+    collection = Collection(load(backbone=minilm).pipeline, CARS)
     return reranked_case(Query("q", "electric cars, but not Tesla", {"excluded": ["Tesla"]}), CARS, collection)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,8 +14,8 @@ from excise.errors import InvalidInput
 from excise.extras import need
 
 if TYPE_CHECKING:
-    from excise.evaluation.experiments.calibration import Sweep
-    from excise.progress import Progress
+    from excise.evaluation.experiments.pair_run import PairReport
+    from excise.evaluation.experiments.suite_report import SuiteReport
 
 SuiteFolder = Annotated[str, typer.Argument(help="A suite's folder, or 'own' for the built-in one.")]
 Split = Annotated[str, typer.Option(help="Which split of it.")]
@@ -46,7 +45,7 @@ def eval_command(
     from excise.evaluation.experiments.suite_run import evaluate
 
     with bar() as progress:
-        metrics = evaluate(
+        report = evaluate(
             suite,
             split,
             systems,
@@ -57,7 +56,7 @@ def eval_command(
             overwrite=overwrite,
             progress=progress,
         )
-    _show(metrics, f"{metrics['suite']} {split}, {metrics['queries']:,} queries", "success@10", out_, json_)
+    _show(report, f"{report.suite} {split}, {report.queries:,} queries", "success@10", out_, json_)
 
 
 def eval_pairs_command(
@@ -74,10 +73,10 @@ def eval_pairs_command(
     from excise.evaluation.experiments.pair_run import evaluate_pairs
 
     with bar() as progress:
-        metrics = evaluate_pairs(
+        report = evaluate_pairs(
             file, systems, out_, limit=limit, baseline=baseline, overwrite=overwrite, progress=progress
         )
-    _show(metrics, f"{metrics['file']}, {metrics['pairs']:,} pairs", "accuracy", out_, json_)
+    _show(report, f"{report.file}, {report.pairs:,} pairs", "accuracy", out_, json_)
 
 
 def report_command(
@@ -111,18 +110,16 @@ def diagnose_command(
 ) -> None:
     """Measure how excluded documents outscore wanted ones, and whether frozen vectors tell them apart."""
     need("the diagnosis", "eval", "sklearn", "matplotlib")
-    from excise.encoders.backbone import DEFAULT, load_backbone
-    from excise.engines.local.engine import LocalEngine
     from excise.evaluation.experiments.diagnosis import diagnose
     from excise.evaluation.report.diagnosis_plots import draw_diagnosis
+    from excise.search.operator import load
     from excise.suites.suites import load_suite
 
     _make_folder(out_)
     loaded = load_suite(suite, split, limit)
-    engine = LocalEngine.open(index) if index is not None else None
-    encoder = load_backbone(backbone or (engine.info.backbone if engine is not None else DEFAULT))
+    operator = load(index, backbone=backbone)
     with bar() as progress:
-        found = diagnose(loaded, encoder, engine, seed=seed, progress=progress)
+        found = diagnose(loaded, operator.backbone, operator.engine, seed=seed, progress=progress)
     config = {"limit": limit, "seed": seed, "index": None if index is None else str(index)}
     record = {**asdict(found), "config": config}
     text = json.dumps(record, ensure_ascii=False, indent=1)
@@ -154,19 +151,26 @@ def calibrate_command(
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object a constant.")] = False,
 ) -> None:
     """Sweep each constant of a rule, and tell which matter: inert, active or unexercised, source by source."""
-    need("the calibration", "eval", "bm25s", "ir_measures")
-    from excise.evaluation.experiments.calibration import plot
+    need("the calibration", "eval", "ir_measures", "matplotlib")
+    from excise.evaluation.experiments.calibration import calibrate
+    from excise.evaluation.report.calibration_plot import draw_calibration
+    from excise.settings import resolve
 
+    settings = resolve(preset, reembed=False)
     with bar() as progress:
-        sweeps = [row for suite in suites or ["own"] for row in _swept(suite, split, preset, oracle, limit, progress)]
+        sweeps = [
+            one
+            for suite in suites or ["own"]
+            for one in calibrate(suite, split, settings, "oracle" if oracle else "detector", limit, progress)
+        ]
     if out_ is not None:
         _make_folder(out_)
-        rows = [one.as_dict() for one in sweeps]
+        rows = [one.to_dict() for one in sweeps]
         (out_ / "calibration.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        (out_ / "calibration.svg").write_text(plot(sweeps), encoding="utf-8")
+        draw_calibration(sweeps, out_ / "calibration.svg")
     if json_:
         for one in sweeps:
-            typer.echo(json.dumps(one.as_dict()))
+            typer.echo(json.dumps(one.to_dict()))
         return
     from excise.cli.render import show
     from excise.cli.render_evaluation import sweep_table
@@ -174,40 +178,14 @@ def calibrate_command(
     show(sweep_table(sweeps))
 
 
-def _swept(suite: str, split: str, preset: str, oracle: bool, limit: int | None, progress: Progress) -> list[Sweep]:
-    from excise.evaluation.experiments.calibration import prepared, sweep
-    from excise.evaluation.experiments.indexes import build_index
-    from excise.evaluation.systems.cases import suite_cases, suite_collection
-    from excise.evaluation.systems.topic_sources import detect_topics, oracle_topics
-    from excise.search.operator import load
-    from excise.settings import resolve
-    from excise.suites.suites import load_suite
-
-    settings, data = resolve(preset, reembed=False), load_suite(suite, split, limit)
-    asked = [query for query in data.queries if data.negatives.get(query.id)]
-    found = [oracle_topics(query) for query in asked] if oracle else detect_topics([query.text for query in asked])
-    kept = [(query, topics) for query, topics in zip(asked, found, strict=True) if topics]
-    if not kept:
-        raise InvalidInput(f"{suite}: no query of the split {split!r} excludes anything.")
-    operator = load()
-    build_index(data, operator, None, progress)
-    outcomes = []
-    cases = suite_cases([query for query, _ in kept], suite_collection(operator))
-    for done, (case, (query, topics)) in enumerate(zip(cases, kept, strict=True), 1):
-        wanted = {document for document, score in data.qrels.get(query.id, {}).items() if score > 0}
-        outcomes.append(prepared(case, topics, wanted, set(data.negatives[query.id]), settings))
-        progress(f"reading {data.name}", done, len(kept))
-    return sweep(data.name, outcomes, settings)
-
-
-def _show(metrics: Mapping[str, Any], title: str, tested: str, folder: Path, json_: bool) -> None:
+def _show(report: SuiteReport | PairReport, title: str, tested: str, folder: Path, json_: bool) -> None:
     if json_:
-        typer.echo(json.dumps(metrics, ensure_ascii=False))
+        typer.echo(json.dumps(report.to_dict(), ensure_ascii=False))
         return
     from excise.cli.render import say, show
     from excise.cli.render_evaluation import outcome_table
 
-    show(outcome_table(metrics, title, tested))
+    show(outcome_table(report, title, tested))
     say(f"wrote {folder}", "dim")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -12,26 +12,26 @@ from rich.text import Text
 if TYPE_CHECKING:
     from excise.evaluation.experiments.calibration import Sweep
     from excise.evaluation.experiments.diagnosis import Diagnosis
+    from excise.evaluation.experiments.pair_run import PairReport
+    from excise.evaluation.experiments.suite_report import SuiteReport
 
 _SIGNIFICANT = 0.05
 
 
-def outcome_table(metrics: Mapping[str, Any], title: str, tested: str) -> Table:
+def outcome_table(report: SuiteReport | PairReport, title: str, tested: str) -> Table:
     """A row per system; a star where it differs from the baseline by more than chance."""
-    systems: Mapping[str, Mapping[str, float]] = metrics["systems"]
-    columns = list(dict.fromkeys(metric for values in systems.values() for metric in values))
-    baseline = metrics["config"]["baseline"]
+    columns = list(dict.fromkeys(metric for own in report.systems.values() for metric in own))
     table = Table(title=Text(f"\n{title}", style="bold"), title_justify="left", box=None)
-    table.caption = f"* differs from {baseline} in {tested}, p < {_SIGNIFICANT:g}, paired bootstrap"
+    table.caption = f"* differs from {report.baseline} in {tested}, p < {_SIGNIFICANT:g}, paired bootstrap"
     table.caption_justify = "left"
     table.add_column("system", overflow="fold")
     for column in columns:
         short = column.replace("leaked_documents", "leaked")
         table.add_column(short.replace("@", "\n@").replace("_", "\n"), justify="right", no_wrap=True)
-    for name, values in systems.items():
-        p_value = metrics["significance"].get(name, {}).get(tested, {}).get("p_value", 1.0)
-        cells = [f"{values[column]:.3f}" if column in values else "" for column in columns]
-        table.add_row(Text(name + ("*" if p_value < _SIGNIFICANT else "")), *cells)
+    for name, own in report.systems.items():
+        against = report.significance.get(name, {}).get(tested)
+        star = "*" if against is not None and against.p_value < _SIGNIFICANT else ""
+        table.add_row(Text(name + star), *(f"{own[column].mean:.3f}" if column in own else "" for column in columns))
     return table
 
 

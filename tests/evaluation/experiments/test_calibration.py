@@ -5,49 +5,109 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from excise.cli.app import app
-from excise.cli.calibrate import calibrate
+from excise.engines.base import Reader
 from excise.errors import InvalidInput
-from excise.evaluation.experiments.calibration import GRIDS, plot, sweep
-from excise.settings import PAPER_RULE, Settings
+from excise.evaluation.experiments.calibration import GRIDS, Decided, calibrate, decide_with, sweep
+from excise.evaluation.report.calibration_plot import draw_calibration
+from excise.results import Detection
+from excise.search.operator import Excise
+from excise.search.pipeline import Pipeline, named, shortlisted
+from excise.settings import PAPER_RULE, Settings, resolve
+from excise.suites.suites import Suite, load_suite
 
 
-def test_verdicts() -> None:
-    def by_lead(settings: Settings) -> tuple[bool, tuple[int, ...]]:
-        return settings.coverage.lead >= 2, (int(settings.coverage.lead),)
+@pytest.fixture(scope="module")
+def suite(small_suite: Path) -> Suite:
+    return load_suite(small_suite, "dev", limit=18)
 
-    def by_floor(settings: Settings) -> tuple[bool, tuple[int, ...]]:
-        return True, (int(settings.coverage.evidence_floor * 100),)
 
-    found = {one.constant: one for one in sweep("made up", [by_lead, by_floor] * 20, Settings())}
-    assert found["lead"].verdict == "active"
-    assert found["lead"].spread == pytest.approx(0.5)
+@pytest.fixture(scope="module")
+def reader(operator: Excise) -> Reader:
+    assert operator.engine is not None
+    return operator.engine.reader()
+
+
+def top_of(
+    detection: Detection, id: str, suite: Suite, operator: Excise, reader: Reader, settings: Settings
+) -> Decided:
+    pipeline = Pipeline(operator.pipeline.models, settings)
+    search = pipeline.encode([detection])[0]
+    weighed = pipeline.weigh(search, shortlisted(pipeline.find(reader, [search], 10)[0]))
+    return decide_with(weighed, id, suite)(settings)
+
+
+@pytest.mark.parametrize("preset", ["default", "one reading", "frozen-paper", "second look"])
+def test_at_the_values_in_use_it_ranks_as_the_product_does(
+    preset: str, suite: Suite, operator: Excise, reader: Reader
+) -> None:
+    changed = {"one reading": resolve(adapter_fusion=False), "second look": resolve(second_look=True)}
+    settings = changed.get(preset) or resolve(preset)
+    product = Excise(operator.pipeline.models, operator.engine, settings)
+    below = 0
+    for query in suite.queries:
+        # What the record excludes, and something that no document covers: there the evidence is below the floor.
+        strange = "baroque counterpoint"
+        asked = ((query.text, query.excluded), (f"{query.text} Not {strange}.", (strange,)))
+        for text, topics in (one for one in asked if one[1]):
+            result = product.search(text, exclude=topics)
+            decided = top_of(named(text, topics), query.id, suite, operator, reader, settings)
+            assert decided.top == tuple(hit.id for hit in result.hits)
+            assert result.explanation is not None
+            below += result.explanation.branch == "floor"
+    assert below == len(suite.queries)
+
+
+def test_success_is_a_gold_and_no_excluded_document(suite: Suite, operator: Excise, reader: Reader) -> None:
+    outcomes = set()
+    for query in suite.queries:
+        if query.excluded:
+            for settings in (Settings(), resolve("frozen-paper")):
+                decided = top_of(named(query.text, query.excluded), query.id, suite, operator, reader, settings)
+                golds = {id for id, score in suite.qrels[query.id].items() if score > 0}
+                leaked = suite.negatives.get(query.id, frozenset()) & set(decided.top)
+                assert decided.success == (bool(golds & set(decided.top)) and not leaked)
+                outcomes.add(decided.success)
+    assert outcomes == {True, False}
+
+
+def test_verdicts(tmp_path: Path) -> None:
+    def by_margin(settings: Settings) -> Decided:
+        return Decided(settings.coverage.margin >= 2, (f"{settings.coverage.margin}",))
+
+    def by_floor(settings: Settings) -> Decided:
+        return Decided(True, (f"{settings.coverage.evidence_floor}",))
+
+    found = {one.constant: one for one in sweep("made <up>", iter([by_margin, by_floor] * 20), Settings())}
+    assert found["margin"].verdict == "active"
+    assert found["margin"].spread == pytest.approx(0.5)
     assert found["evidence_floor"].verdict == "inert"
     assert found["match_fraction"].verdict == "unexercised"
-    assert set(found) == set(GRIDS["coverage"])
-    picture = plot(found.values())
-    assert picture.startswith("<svg")
-    assert picture.count("<circle") == len(found)
+    assert list(found) == list(GRIDS["coverage"])
+    for name in ("once.svg", "twice.svg"):
+        draw_calibration(list(found.values()), tmp_path / name)
+    drawn = (tmp_path / "once.svg").read_text()
+    assert drawn == (tmp_path / "twice.svg").read_text()
+    assert drawn.count('<g id="axes_') == len(found)
+    assert "<up>" not in drawn
 
 
 def test_the_papers_constants_are_swept_too() -> None:
-    found = sweep("made up", [lambda settings: (settings.constants.removal_cap > 2, ())], PAPER_RULE)
+    found = sweep("made up", [lambda settings: Decided(settings.constants.removal_cap > 2, ())], PAPER_RULE)
     assert {one.constant for one in found} == set(GRIDS["paper"])
     assert next(one for one in found if one.constant == "removal_cap").success[1] == 0
 
 
-def test_the_command_writes_a_table_and_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suite_is_swept(small_suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCISE_CACHE", str(tmp_path / "cache"))
-    run = CliRunner().invoke(
-        app, ["calibrate", "own", "--limit", "8", "--oracle", "--out", str(tmp_path / "out"), "--json"]
-    )
-    assert run.exit_code == 0, run.output
-    assert run.stdout.count('"verdict"') == len(GRIDS["coverage"])
-    assert (tmp_path / "out" / "calibration.svg").read_text().startswith("<svg")
-
-
-def test_an_unknown_preset_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="unknown preset 'best'"):
-        calibrate(["own"], preset="best", limit=2)
+    reported: list[tuple[str, int, int]] = []
+    found = calibrate(small_suite, "dev", Settings(), "oracle", limit=6, progress=lambda *now: reported.append(now))
+    assert {one.constant for one in found} == set(GRIDS["coverage"])
+    assert len({one.success[one.default] for one in found}) == 1  # they all hold the values in use
+    assert reported[-1][1] == reported[-1][2] > 0
+    ordinary = tmp_path / "ordinary"
+    ordinary.mkdir()
+    for part in ("corpus.jsonl", "queries.jsonl", "qrels"):
+        (ordinary / part).symlink_to(small_suite / part)
+    with pytest.raises(InvalidInput, match="no query of the split 'dev' excludes anything"):
+        calibrate(ordinary, "dev", Settings(), "oracle", limit=2)

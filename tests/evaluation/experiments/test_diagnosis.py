@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from excise import extras
 from excise.cli import app as cli
-from excise.documents import Corpus
 from excise.encoders.backbone import Backbone
-from excise.engines.local.engine import LocalEngine
+from excise.engines.base import Engine
 from excise.errors import BackboneError, ExciseError, InvalidInput
 from excise.evaluation.experiments import probe
 from excise.evaluation.experiments.diagnosis import Diagnosis, diagnose, find_topics, split_gap
@@ -31,9 +31,7 @@ def suite_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     golds = [(query.id, key) for query in queries for key, score in whole.qrels[query.id].items() if score > 0]
     excluded = [(query.id, key) for query in queries for key in sorted(whole.negatives[query.id])]
     judged = {key for _, key in (*golds, *excluded)}
-    documents = [
-        {"_id": one.id, "title": one.title, "text": one.text} for one in Corpus([whole.corpus]) if one.id in judged
-    ]
+    documents = [{"_id": one.id, "title": one.title, "text": one.text} for one in whole.documents() if one.id in judged]
     records = [{"_id": query.id, "text": query.text, "metadata": dict(query.metadata)} for query in queries]
     for name, lines in (("corpus", documents), ("queries", records)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -53,18 +51,20 @@ def found(minilm: Backbone, suite: Suite) -> Diagnosis:
 
 
 @pytest.fixture(scope="module")
-def index(minilm: Backbone, suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> LocalEngine:
-    folder = tmp_path_factory.mktemp("judged") / "index"
-    load(backbone=minilm).index(suite.corpus, folder)
-    return LocalEngine.open(folder)
+def index(minilm: Backbone, suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    operator = load(backbone=minilm)
+    operator.index(suite.documents(), tmp_path_factory.mktemp("judged") / "index")
+    assert operator.engine is not None
+    return operator.engine
 
 
 def test_gaps_are_those_of_the_best_gold_and_the_best_excluded_document(
-    found: Diagnosis, minilm: Backbone, suite: Suite, index: LocalEngine
+    found: Diagnosis, minilm: Backbone, suite: Suite, index: Engine
 ) -> None:
     for one, query in zip(found.inversions, suite.queries, strict=True):
-        ranked = index.search(minilm.encode_query(query.text).vectors, k=len(index))
-        scores = {candidate.id: candidate.score for candidate in ranked}
+        reader = index.reader()
+        found_ = reader.search([minilm.encode_query(query.text).vectors], len(reader))[0]
+        scores = {document.id: score for document, score in zip(found_.documents, found_.scores, strict=True)}
         golds = [scores[key] for key, score in suite.qrels[query.id].items() if score > 0]
         excluded = [scores[key] for key in suite.negatives[query.id]]
         assert one.query == query.id
@@ -120,12 +120,12 @@ def test_too_few_documents_have_no_probe(minilm: Backbone, suite_folder: Path) -
     assert diagnose(load_suite(suite_folder, "dev", limit=4), minilm).probe is None
 
 
-def test_an_index_gives_the_same_gaps(minilm: Backbone, suite: Suite, found: Diagnosis, index: LocalEngine) -> None:
+def test_an_index_gives_the_same_gaps(minilm: Backbone, suite: Suite, found: Diagnosis, index: Engine) -> None:
     again = diagnose(suite, minilm, index, with_probe=False)
     assert [one.gap for one in again.inversions] == pytest.approx([one.gap for one in found.inversions], abs=2e-2)
 
 
-def test_an_index_of_another_encoder_is_refused(minilm: Backbone, suite: Suite, index: LocalEngine) -> None:
+def test_an_index_of_another_encoder_is_refused(minilm: Backbone, suite: Suite, index: Engine) -> None:
     other = Backbone("other", minilm.encoder, replace(minilm.preset, document_length=100))
     with pytest.raises(BackboneError, match="was built with the backbone 'minilm'"):
         diagnose(suite, other, index, with_probe=False)
@@ -151,7 +151,7 @@ def test_a_query_that_names_no_topic_has_no_terms() -> None:
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(probe, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     done = CliRunner().invoke(cli.app, ["diagnose", "own", "--split", "dev", "--out", str(tmp_path / "d")])
     assert isinstance(done.exception, ExciseError)
     assert str(done.exception) == "the diagnosis needs scikit-learn and matplotlib: pip install 'excise[eval]'."

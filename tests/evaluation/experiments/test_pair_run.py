@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from excise.errors import InvalidInput, SuiteError
-from excise.evaluation.experiments import pair_run as pairs
 from excise.evaluation.experiments.pair_run import evaluate_pairs
-from excise.results import Topic
 
 LEAF = "The Nissan Leaf is an electric hatchback."
 TESLA = "The Tesla Model 3 is an electric car: cars from Tesla are electric."
@@ -27,22 +25,14 @@ def write(path: Path, records: list[dict[str, str]]) -> Path:
     return path
 
 
-@pytest.fixture
-def detector(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finds Tesla where a query says so."""
-
-    def find(queries: list[str]) -> list[tuple[Topic, ...]]:
-        return [(Topic("Tesla", None, None, 0.9),) if "Tesla" in query else () for query in queries]
-
-    monkeypatch.setattr(pairs, "detect_topics", find)
-
-
-@pytest.mark.usefixtures("detector")
 def test_boolean_pairs(tmp_path: Path) -> None:
     out = tmp_path / "out"
     file = write(tmp_path / "p.jsonl", BOOLEAN)
-    metrics = evaluate_pairs(file, "bm25,excise,-soft", out)
+    report = evaluate_pairs(file, "bm25,excise,-soft", out)
+    metrics = report.to_dict()
     assert metrics == json.loads((out / "metrics.json").read_text())
+    assert list(metrics) == ["file", "kind", "pairs", "systems", "intervals", "significance", "config"]
+    assert report.systems["frozen"]["accuracy"].n == 2
     assert (metrics["file"], metrics["kind"], metrics["pairs"]) == ("p", "boolean", 2)
     assert metrics["systems"]["frozen"] == {"accuracy": 0.5}
     assert metrics["systems"]["-soft"] == {"accuracy": 1.0}
@@ -54,17 +44,17 @@ def test_boolean_pairs(tmp_path: Path) -> None:
     assert one["-soft"]["other_score"] is None  # with two candidates and no penalty, the strongest match is removed
     gap = {name: side["other_score"] - side["preferred_score"] for name, side in one.items() if name != "-soft"}
     assert gap["excise"] < gap["frozen"]
-    assert evaluate_pairs(file, "bm25,excise,-soft", out) == metrics
+    assert evaluate_pairs(file, "bm25,excise,-soft", out) == report
 
 
 def test_nevir_pairs_hold_both_ways(tmp_path: Path) -> None:
-    metrics = evaluate_pairs(write(tmp_path / "n.jsonl", NEVIR), "frozen,bm25", tmp_path / "out")
-    assert metrics["systems"] == {"frozen": {"accuracy": 1.0}, "bm25": {"accuracy": 1.0}}
+    report = evaluate_pairs(write(tmp_path / "n.jsonl", NEVIR), "frozen,bm25", tmp_path / "out")
+    assert report.to_dict()["systems"] == {"frozen": {"accuracy": 1.0}, "bm25": {"accuracy": 1.0}}
 
 
 def test_a_limit_takes_the_first_pairs(tmp_path: Path) -> None:
     file = write(tmp_path / "p.jsonl", BOOLEAN)
-    assert evaluate_pairs(file, "frozen", tmp_path / "out", limit=1)["pairs"] == 1
+    assert evaluate_pairs(file, "frozen", tmp_path / "out", limit=1).pairs == 1
     with pytest.raises(InvalidInput, match="limit must be"):
         evaluate_pairs(file, "frozen", tmp_path / "out", limit=0)
 

@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from excise.engines.local.engine import MANIFEST
+from excise.encoders.adapter import Adapter
+from excise.engines.local.manifest import MANIFEST
 from excise.errors import InvalidInput, SuiteError
 from excise.evaluation.experiments import suite_run as runner
 from excise.evaluation.experiments.run_folder import RunError
 from excise.evaluation.experiments.suite_run import evaluate
 from excise.evaluation.measures.outcomes import METRICS
-from excise.results import Topic
+from excise.search.operator import Excise
 
 SYSTEMS = "frozen,bm25,excise:oracle,bm25-z:oracle"
+
+
+_opened: list[str] = []
+_watching = False
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if _watching and event == "open":
+        _opened.append(os.fspath(arguments[0]) if isinstance(arguments[0], str | Path) else "")
+
+
+sys.addaudithook(_watch)  # for good: a hook cannot be taken back, only told not to look
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[str], int]]:
+    """How many times files whose path ends in a text were opened, for reading or writing."""
+    global _watching
+    _opened.clear()
+    _watching = True
+    yield lambda end: sum(path.endswith(end) for path in _opened)
+    _watching = False
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +60,9 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 def test_the_summary(finished: Path) -> None:
     metrics = json.loads((finished / "metrics.json").read_text())
+    assert list(metrics) == [
+        *("suite", "split", "queries", "systems", "tiers", "intervals", "significance", "config"),
+    ]
     assert (metrics["suite"], metrics["split"], metrics["queries"]) == ("small", "dev", 18)
     assert list(metrics["systems"]) == SYSTEMS.split(",")
     assert list(metrics["systems"]["frozen"]) == list(METRICS)
@@ -108,9 +137,9 @@ def test_an_interrupted_run_goes_on(finished: Path, small_suite: Path, demo_inde
     def progress(*now: Any) -> None:
         searched.append(now)
 
-    metrics = evaluate(small_suite, "dev", SYSTEMS, out, limit=18, index=demo_index, progress=progress)
+    report = evaluate(small_suite, "dev", SYSTEMS, out, limit=18, index=demo_index, progress=progress)
     assert [now for now in searched if now[0] == "searching"] == [("searching", 16, 18), ("searching", 17, 18)]
-    assert metrics == json.loads((finished / "metrics.json").read_text())
+    assert report.to_dict() == json.loads((finished / "metrics.json").read_text())
     for path in finished.glob("run.*.trec"):
         assert sorted((out / path.name).read_text().splitlines()) == sorted(path.read_text().splitlines())
 
@@ -120,8 +149,7 @@ def test_another_configuration_is_refused(finished: Path, small_suite: Path, dem
     shutil.copytree(finished, out)
     with pytest.raises(RunError, match=r"another configuration \(systems, limit, fingerprints differ\).*--overwrite"):
         evaluate(small_suite, "dev", "frozen", out, limit=2, index=demo_index)
-    metrics = evaluate(small_suite, "dev", "frozen", out, limit=2, index=demo_index, overwrite=True)
-    assert metrics["queries"] == 2
+    assert evaluate(small_suite, "dev", "frozen", out, limit=2, index=demo_index, overwrite=True).queries == 2
     assert {path.name for path in out.iterdir()} == {
         "config.json",
         "metrics.json",
@@ -134,23 +162,50 @@ def test_another_configuration_is_refused(finished: Path, small_suite: Path, dem
 
 
 def test_the_baseline_runs_without_being_named(small_suite: Path, demo_index: Path, tmp_path: Path) -> None:
-    metrics = evaluate(small_suite, "dev", "cut:oracle", tmp_path, limit=2, index=demo_index, baseline="demote:oracle")
-    assert list(metrics["systems"]) == ["demote:oracle", "cut:oracle"]
-    assert set(metrics["significance"]) == {"cut:oracle"}
+    report = evaluate(small_suite, "dev", "cut:oracle", tmp_path, limit=2, index=demo_index, baseline="demote:oracle")
+    assert list(report.systems) == ["demote:oracle", "cut:oracle"]
+    assert set(report.significance) == {"cut:oracle"}
 
 
-def test_the_detectors_topics(
-    small_suite: Path, demo_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def last_word(queries: list[str]) -> list[tuple[Topic, ...]]:
-        return [(Topic("Tesla", None, None, 0.9),) if "not" in query.split() else () for query in queries]
-
-    monkeypatch.setattr(runner, "detect_topics", last_word)
-    evaluate(small_suite, "dev", "frozen,excise,excise:detector", tmp_path, limit=3, index=demo_index)
-    records = {(record["system"], record["id"]): record for record in lines(tmp_path)}
-    for (system, _), record in records.items():
-        assert record["fired"] == (system != "frozen" and "not" in record["text"].split())
+def test_the_detectors_topics(small_suite: Path, demo_index: Path, tmp_path: Path, operator: Excise) -> None:
+    evaluate(small_suite, "dev", "frozen,excise,excise:detector", tmp_path, limit=6, index=demo_index)
+    records = lines(tmp_path)
+    found = {record["text"]: [topic["text"] for topic in record["topics"]] for record in records}
+    assert any(found.values())
+    for record in records:
+        if record["system"] != "frozen":
+            result = operator.search(record["text"])
+            assert [topic["text"] for topic in record["topics"]] == [topic.text for topic in result.topics]
+            assert [hit["id"] for hit in record["top"]] == [hit.id for hit in result.hits]
+            assert record["removed"] == [one.id for one in result.removed]
+        assert record["fired"] == bool(record["topics"])
     assert "detector" in json.loads((tmp_path / "metrics.json").read_text())["config"]["fingerprints"]
+
+
+def test_names_with_colons_and_commas_run_and_are_reported_as_given(
+    small_suite: Path, demo_index: Path, tmp_path: Path, operator: Excise
+) -> None:
+    folder = tmp_path / "a:b,c"
+    Adapter(operator.backbone).save_pretrained(folder)
+    name = f"query-only={folder}"
+    report = evaluate(small_suite, "dev", ["frozen", name], tmp_path / "list", limit=2, index=demo_index)
+    assert list(report.systems) == ["frozen", name]
+    assert report.significance[name]["ndcg@10"].difference == 0.0  # a fresh adapter changes nothing
+    quoted = f'query-only="{folder}"'
+    again = evaluate(small_suite, "dev", f"frozen,{quoted}", tmp_path / "line", limit=2, index=demo_index)
+    assert again.systems[quoted] == report.systems[name]
+    names = {line["system"] for line in lines(tmp_path / "line")}
+    assert names == {"frozen", quoted}
+
+
+def test_the_corpus_is_read_once_and_the_index_opened_once(
+    small_suite: Path, demo_index: Path, tmp_path: Path, opened: Callable[[str], int]
+) -> None:
+    segments = [path.name for path in demo_index.glob("segment-*")]
+    evaluate(small_suite, "dev", "frozen,bm25,excise:oracle,second-look:oracle", tmp_path, limit=3, index=demo_index)
+    assert opened("/small/corpus.jsonl") == 1
+    for name in segments:
+        assert opened(f"/{name}/vectors.f16") == 1
 
 
 def test_the_built_in_suite_is_indexed_once_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +216,7 @@ def test_the_built_in_suite_is_indexed_once_in_the_cache(tmp_path: Path, monkeyp
     second = evaluate("own", "dev", "frozen,excise:oracle", tmp_path / "two", limit=2)
     assert (index / MANIFEST).stat().st_mtime_ns == stamp
     assert first == second
-    assert first["systems"]["excise:oracle"]["recall@100"] > 0
+    assert first.systems["excise:oracle"]["recall@100"].mean > 0
 
 
 def test_refusals(small_suite: Path, demo_index: Path, tmp_path: Path) -> None:
@@ -185,11 +240,11 @@ def test_refusals(small_suite: Path, demo_index: Path, tmp_path: Path) -> None:
 
 
 def test_a_suite_without_exclusions(tmp_path: Path) -> None:
-    metrics = evaluate(tiny_suite(tmp_path), "dev", "frozen,bm25,paper:oracle", tmp_path / "out", index=tmp_path / "i")
-    assert metrics["tiers"] == {}
-    assert "leak@10" not in metrics["systems"]["frozen"]
-    assert metrics["systems"]["paper:oracle"]["ndcg@10"] == metrics["systems"]["frozen"]["ndcg@10"] == 1.0
-    assert metrics["systems"]["bm25"]["fire_rate"] == 0.0
+    report = evaluate(tiny_suite(tmp_path), "dev", "frozen,bm25,paper:oracle", tmp_path / "out", index=tmp_path / "i")
+    assert report.tiers == {}
+    assert "leak@10" not in report.systems["frozen"]
+    assert report.systems["paper:oracle"]["ndcg@10"].mean == report.systems["frozen"]["ndcg@10"].mean == 1.0
+    assert report.systems["bm25"]["fire_rate"].mean == 0.0
 
 
 def tiny_suite(tmp_path: Path) -> Path:

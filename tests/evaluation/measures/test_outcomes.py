@@ -17,7 +17,7 @@ from excise.evaluation.measures.outcomes import (
     aggregate,
     aggregate_by,
     by_query,
-    judge,
+    outcomes_of,
     pair_holds,
     xndcg,
 )
@@ -40,7 +40,7 @@ def suite_of(
 
 def judge_one(ranking: list[str], golds: dict[str, int], excluded: set[str], beta: float = 1.0) -> PerQuery:
     suite = suite_of({"q": golds} if golds else {}, {"q": excluded} if excluded else {})
-    (outcome,) = judge(suite, {"q": ranking}, beta=beta)
+    (outcome,) = outcomes_of(suite, {"q": ranking}, beta=beta)
     return outcome
 
 
@@ -95,20 +95,20 @@ def test_no_golds_leave_only_the_leak() -> None:
 
 def test_queries_that_found_nothing_count_as_zero() -> None:
     suite = suite_of({"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}, {"q3": {"b"}})
-    outcomes = judge(suite, {"q2": [], "q1": ["a"], "stranger": ["a"]})
+    outcomes = outcomes_of(suite, {"q2": [], "q1": ["a"], "stranger": ["a"]})
     assert [outcome.id for outcome in outcomes] == ["q1", "q2", "q3"]
     assert by_query(outcomes, "ndcg@10") == {"q1": 1.0, "q2": 0.0, "q3": 0.0}
     assert by_query(outcomes, "success@10") == {"q1": 1.0, "q2": 0.0, "q3": 0.0}
     assert by_query(outcomes, "leak@10") == {"q3": 0.0}
-    assert by_query(judge(suite, {}), "ndcg@10") == {"q1": 0.0, "q2": 0.0, "q3": 0.0}
+    assert by_query(outcomes_of(suite, {}), "ndcg@10") == {"q1": 0.0, "q2": 0.0, "q3": 0.0}
 
 
 def test_what_cannot_be_judged() -> None:
     suite = suite_of({"q1": {"a": 1}})
     with pytest.raises(InvalidInput, match="the ranking of query 'q1' holds a document twice"):
-        judge(suite, {"q1": ["a", "b", "a"]})
+        outcomes_of(suite, {"q1": ["a", "b", "a"]})
     with pytest.raises(InvalidInput, match="beta must be a number of at least 0, got nan"):
-        judge(suite, {}, beta=math.nan)
+        outcomes_of(suite, {}, beta=math.nan)
     with pytest.raises(InvalidInput, match="no metric 'mrr'; there are success@10"):
         by_query([], "mrr")
 
@@ -142,7 +142,7 @@ def test_what_lies_below_the_top_ten_changes_recall_alone(
     assert whole == top
 
 
-def outcomes_of(success: list[bool], ndcg: list[float]) -> list[PerQuery]:
+def graded(success: list[bool], ndcg: list[float]) -> list[PerQuery]:
     return [
         PerQuery(f"q{i}", hit, hit, None, None, value, value, 1.0)
         for i, (hit, value) in enumerate(zip(success, ndcg, strict=True))
@@ -152,7 +152,7 @@ def outcomes_of(success: list[bool], ndcg: list[float]) -> list[PerQuery]:
 def test_means_are_over_the_queries_that_have_the_outcome() -> None:
     suite = suite_of({"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}, {"q1": {"b"}, "q2": {"b", "c"}})
     run = {"q1": ["a"], "q2": ["b", "a"], "q3": ["a"]}
-    means = aggregate(judge(suite, run, fired={"q1": True, "q2": False, "q3": False}))
+    means = aggregate(outcomes_of(suite, run, fired={"q1": True, "q2": False, "q3": False}))
     assert tuple(means) == METRICS
     assert {name: (round(value.mean, 4), value.n) for name, value in means.items()} == {
         "success@10": (0.6667, 3),
@@ -168,11 +168,11 @@ def test_means_are_over_the_queries_that_have_the_outcome() -> None:
 
 def test_a_metric_that_no_query_has_is_left_out() -> None:
     assert aggregate([]) == {}
-    assert not {"leak@10", "fire_rate"} & aggregate(outcomes_of([True], [0.5])).keys()
+    assert not {"leak@10", "fire_rate"} & aggregate(graded([True], [0.5])).keys()
 
 
 def test_wilson_intervals_of_shares() -> None:
-    found = aggregate(outcomes_of([True] * 8 + [False] * 2, [0.5] * 10))["success@10"]
+    found = aggregate(graded([True] * 8 + [False] * 2, [0.5] * 10))["success@10"]
     assert (found.mean, found.n) == (0.8, 10)
     assert (found.low, found.high) == (pytest.approx(0.4902, abs=1e-4), pytest.approx(0.9433, abs=1e-4))
     never = accuracy([False] * 10)
@@ -184,17 +184,17 @@ def test_wilson_intervals_of_shares() -> None:
 
 def test_bootstrap_intervals_of_graded_outcomes() -> None:
     values = [i / 399 for i in range(400)]
-    found = aggregate(outcomes_of([True] * 400, values))["ndcg@10"]
+    found = aggregate(graded([True] * 400, values))["ndcg@10"]
     half = 1.96 * math.sqrt(1 / 12 / 400)  # the normal interval of a uniform mean
     assert found.low == pytest.approx(0.5 - half, abs=0.004)
     assert found.high == pytest.approx(0.5 + half, abs=0.004)
-    assert aggregate(outcomes_of([True] * 400, values), seed=1)["ndcg@10"] != found
-    assert aggregate(outcomes_of([True] * 400, values))["ndcg@10"] == found
+    assert aggregate(graded([True] * 400, values), seed=1)["ndcg@10"] != found
+    assert aggregate(graded([True] * 400, values))["ndcg@10"] == found
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=1, max_size=20))
 def test_an_interval_holds_its_mean(drawn: list[tuple[bool, float]]) -> None:
-    for estimate in aggregate(outcomes_of([hit for hit, _ in drawn], [value for _, value in drawn])).values():
+    for estimate in aggregate(graded([hit for hit, _ in drawn], [value for _, value in drawn])).values():
         assert 0 <= estimate.low <= estimate.mean + 1e-12
         assert estimate.mean - 1e-12 <= estimate.high <= 1
 
@@ -207,7 +207,7 @@ def test_groups_by_tier_and_by_any_other_key() -> None:
         "q4": {},
     }
     suite = suite_of({id: {"a": 1} for id in metadata}, metadata=metadata)
-    outcomes = judge(suite, {"q1": ["a"], "q2": ["a"]})
+    outcomes = outcomes_of(suite, {"q1": ["a"], "q2": ["a"]})
     tiers = aggregate_by(outcomes, suite.queries)
     assert [(tier, means["hit@10"].mean, means["hit@10"].n) for tier, means in tiers.items()] == [
         ("T2", 0.5, 2),

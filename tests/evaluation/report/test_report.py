@@ -17,7 +17,8 @@ from excise.evaluation.report import render_report
 from excise.evaluation.report.browser import embed
 from excise.evaluation.report.plot import tradeoff
 from excise.evaluation.report.runs import Difference, read_runs
-from excise.evaluation.report.tables import Cell, Column, ladders, overview, table
+from excise.evaluation.report.tables import Cell, Column, Table, ladders, overview
+from excise.evaluation.report.templates import part, render
 
 ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -40,6 +41,10 @@ def pairs(tmp_path: Path) -> Path:
 def rewrite(folder: Path, **changes: object) -> None:
     path = folder / "metrics.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def shown(table: Table) -> str:
+    return render("table.html.j2", table=table)
 
 
 class Tags(HTMLParser):
@@ -93,7 +98,7 @@ def test_nothing_from_the_data_becomes_markup(tmp_path: Path) -> None:
 
 
 def test_the_script_writes_no_markup() -> None:
-    script = (Path(__file__).parents[2] / "src/excise/evaluation/report/page.js").read_text()
+    script = part("page.js")
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(|XMLHttp", script)
 
 
@@ -101,43 +106,43 @@ def test_the_best_is_bold_whichever_way_is_better_and_marks_need_significance() 
     sure, unsure = Difference(-0.3, -0.4, -0.2, 0.001), Difference(-0.3, -0.7, 0.1, 0.2)
     leak = Column("leak", "leak@10", [Cell(0.9), Cell(0.6, against=sure), Cell(0.6, against=unsure), Cell(None)])
     fired = Column("fired", "fire_rate", [Cell(0.0), Cell(1.0, against=sure), Cell(0.5), Cell(0.2)])
-    page = table(["a", "b", "c", "d"], [leak, fired], {"a"})
-    assert page.count("<b class='best'>0.600</b>") == page.count("class='best'") == 2
+    page = shown(Table(["a", "b", "c", "d"], [leak, fired], frozenset({"a"})))
+    assert page.count('<b class="best">0.600</b>') == page.count('class="best"') == 2
     assert page.count("▲") == 1
     assert "▼" not in page
     hit = Column("hit", "hit@10", [Cell(0.9), Cell(0.6, against=sure)])
-    assert table(["a", "b"], [hit], set()).count("▼") == 1
+    assert shown(Table(["a", "b"], [hit], frozenset())).count("▼") == 1
 
 
 def test_systems_missing_from_a_collection_have_no_mean(tmp_path: Path) -> None:
     runs = read_runs([write_suite(tmp_path / "a", "a"), write_suite(tmp_path / "b", "b", SYSTEMS[:2])])
-    page = overview(runs)
+    page = shown(overview(runs))
     rows = {name: row for row in page.split("<tr") for name in SYSTEMS if f">{name}</th>" in row}
     assert rows["excise"].count('class="none"') == 2
     assert 'class="none"' not in rows["demote:oracle"]
 
 
 def test_the_ladder_is_by_the_source_of_topics_and_needs_two_rungs(exclusion: Path, tmp_path: Path) -> None:
-    (source, page), *others = ladders(read_runs([exclusion]))
-    assert (source, others) == ("oracle", [])
-    order = re.findall(r'<th scope="row">([^<]*)', page)
+    (ladder,) = ladders(read_runs([exclusion]))
+    assert ladder.source == "oracle"
+    order = re.findall(r'<th scope="row">([^<]*)', shown(ladder.table))
     assert order == ["frozen", "demote:oracle", "soft:oracle", "cut:oracle", "excise:oracle"]
     assert ladders(read_runs([write_suite(tmp_path / "short", systems=("frozen", "excise"))])) == []
 
 
 def test_the_plot_is_left_out_with_a_sentence(exclusion: Path, ordinary: Path, tmp_path: Path) -> None:
-    assert "no run among these measures ordinary retrieval" in tradeoff(read_runs([exclusion]))
-    assert "no run among these measures exclusions" in tradeoff(read_runs([ordinary]))
+    assert "no run among these measures ordinary retrieval" in tradeoff(read_runs([exclusion])).left_out
+    assert "no run among these measures exclusions" in tradeoff(read_runs([ordinary])).left_out
     other = write_suite(tmp_path / "other", "plain", ("bm25", "dense"), negatives=False)
-    assert "no system was run on both kinds" in tradeoff(read_runs([exclusion, other]))
+    assert "no system was run on both kinds" in tradeoff(read_runs([exclusion, other])).left_out
 
 
 def test_systems_not_run_everywhere_are_hollow(exclusion: Path, ordinary: Path, tmp_path: Path) -> None:
-    assert "hollow" not in tradeoff(read_runs([exclusion, ordinary]))
+    assert all(dot.whole for dot in tradeoff(read_runs([exclusion, ordinary])).dots)
     part = write_suite(tmp_path / "part", "part", SYSTEMS[:2])
-    page = tradeoff(read_runs([exclusion, part, ordinary]))
-    assert page.count(" hollow") == len(SYSTEMS) - 2
-    assert "Hollow: not run on every one" in page
+    folders = [exclusion, part, ordinary]
+    assert "Hollow: not run on every one" in tradeoff(read_runs(folders)).caption
+    assert render_report(folders).count(' hollow">') == len(SYSTEMS) - 2
 
 
 def test_values_that_are_missing_are_dashes(exclusion: Path) -> None:

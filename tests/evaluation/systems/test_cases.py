@@ -7,19 +7,18 @@ import pytest
 
 from excise.documents import Document
 from excise.errors import BadIndex
-from excise.evaluation.systems.cases import Case, Collection, suite_cases, suite_collection
+from excise.evaluation.systems.cases import Case, suite_cases
 from excise.evaluation.systems.lexical import Lexical
-from excise.evaluation.systems.topic_sources import oracle_topics
-from excise.results import Topic
-from excise.search.judging import places
-from excise.search.operator import load
-from excise.search.shortlist import maxsim_of
+from excise.evaluation.systems.topic_sources import oracle
+from excise.search.operator import Excise
+from excise.search.pipeline import named
+from excise.search.weighing import maxsim_of
 from excise.suites.suites import Query
 
 
-def test_a_case_is_the_products_own_shortlist(cases: list[Case], collection: Collection) -> None:
+def test_a_case_is_the_products_own_shortlist(cases: list[Case], operator: Excise) -> None:
     case = cases[0]
-    found = collection.operator.search(case.query.text, k=100, exclude=())
+    found = operator.search(case.query.text, k=100, exclude=())
     assert [(hit.id, hit.score) for hit in found.hits] == [
         (document.id, score) for document, score in zip(case.documents, case.scores, strict=True)
     ]
@@ -29,21 +28,16 @@ def test_a_case_is_the_products_own_shortlist(cases: list[Case], collection: Col
 
 def test_what_is_made_lazily_is_made_once(cases: list[Case]) -> None:
     case = cases[0]
-    topics = oracle_topics(case.query)
-    assert case.named(topics) is case.named(list(topics))
-    assert case.shortlist is case.shortlist
+    assert case.search(oracle(case.query)) is case.search(oracle(case.query))
+    assert case.words is case.words
     assert len(case.words) == len(case.documents)
 
 
-def test_wanted_vectors_leave_out_what_the_query_says_of_the_topic(cars: Case) -> None:
+def test_the_residual_query_leaves_out_what_the_query_says_of_the_topic(cars: Case) -> None:
     everything = cars.encoded.vectors
-    assert len(cars.wanted(oracle_topics(cars.query))) == len(everything) - 1
-    assert len(cars.wanted([Topic("Porsche (maker)", None, None, 1.0)])) == len(everything)
-
-
-def test_mentions_of_a_topic_with_a_place_and_of_one_without() -> None:
-    query = "Tesla and Nissan cars"
-    assert places(query, [Topic("Tesla", 0, 5, 1.0), Topic("the Nissan Leaf", None, None, 1.0)]) == [(0, 5), (10, 16)]
+    assert cars.search(oracle(cars.query)).query is cars.encoded
+    assert len(cars.search(oracle(cars.query)).residual) == len(everything) - 1
+    assert len(cars.search(named(cars.query.text, "Porsche (maker)")).residual) == len(everything)
 
 
 def test_given_candidates_are_put_in_the_order_of_their_scores(cars: Case) -> None:
@@ -54,9 +48,8 @@ def test_given_candidates_are_put_in_the_order_of_their_scores(cars: Case) -> No
 
 
 def test_no_index_no_cases(cars: Case) -> None:
-    collection = suite_collection(load(backbone=cars.collection.backbone))
     with pytest.raises(BadIndex, match="there is none"):
-        next(suite_cases([Query("q", "cars")], collection))
+        next(suite_cases([Query("q", "cars")], cars.collection))
 
 
 def test_words_that_the_corpus_does_not_hold_score_nothing() -> None:

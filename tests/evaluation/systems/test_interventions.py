@@ -8,16 +8,18 @@ import pytest
 from excise.documents import Document
 from excise.evaluation.systems.cases import Case, Collection, reranked_case
 from excise.evaluation.systems.interventions import INTERVENTIONS, Readout
+from excise.evaluation.systems.spec import InterventionName
 from excise.evaluation.systems.topic_gate import train_gate
-from excise.evaluation.systems.topic_sources import oracle_topics
-from excise.results import Topic
+from excise.evaluation.systems.topic_sources import oracle
+from excise.search.pipeline import named
 from excise.suites.suites import Query
 
 TESLAS = {"modely", "model3"}
 
 
-def read(name: str, case: Case) -> Readout:
-    return INTERVENTIONS[name](case, oracle_topics(case.query))
+def read(name: InterventionName, case: Case, *topics: str) -> Readout:
+    """What an intervention reads, of the topics named or else those of the record."""
+    return INTERVENTIONS[name](case, case.search(named(case.query.text, topics) if topics else oracle(case.query)))
 
 
 def by_id(values: np.ndarray, case: Case) -> dict[str, float]:
@@ -25,7 +27,7 @@ def by_id(values: np.ndarray, case: Case) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", ["bm25-z", "positional-a", "positional-b", "contrastive", "subspace", "centroid"])
-def test_evidence_is_stretched_and_points_at_the_topic(name: str, cars: Case) -> None:
+def test_evidence_is_stretched_and_points_at_the_topic(name: InterventionName, cars: Case) -> None:
     readout = read(name, cars)
     assert (readout.evidence.min(), readout.evidence.max()) == (0.0, 1.0)
     assert readout.scores is cars.scores
@@ -44,16 +46,15 @@ def test_positional_by_hand(cars: Case) -> None:
 
 
 def test_a_topic_that_no_text_names_leaves_lexical_rules_without_evidence(cars: Case) -> None:
-    nowhere = [Topic("Porsche", None, None, 1.0)]
-    for name in ("bm25-z", "positional-a", "positional-b", "centroid"):
-        assert not INTERVENTIONS[name](cars, nowhere).evidence.any()
+    names: tuple[InterventionName, ...] = ("bm25-z", "positional-a", "positional-b", "centroid")
+    for name in names:
+        assert not read(name, cars, "Porsche").evidence.any()
 
 
 def test_contrast_by_hand(cars: Case) -> None:
-    topics = oracle_topics(cars.query)
+    search = cars.search(oracle(cars.query))
     vectors = cars.shortlist.vectors.windows
-    (z,) = cars.named(topics)
-    x = cars.wanted(topics)
+    (z,), x = search.topics, search.residual
     sums = [
         sum(max(0.0, max(float(t @ d - 0.5 * (x @ d).max()) for d in vectors[i].astype(np.float32))) for t in z)
         for i in range(len(cars.documents))
@@ -65,7 +66,7 @@ def test_contrast_by_hand(cars: Case) -> None:
 def test_subspace_forgets_a_topic_that_the_wanted_words_explain(cars: Case) -> None:
     query = Query("q", "Tesla cars, but not Tesla", {"excluded": ["Tesla"]})
     case = reranked_case(query, cars.documents, cars.collection)
-    readout = INTERVENTIONS["subspace"](case, [Topic("Tesla", 20, 25, 1.0)])
+    readout = read("subspace", case)
     assert np.isfinite(readout.evidence).all()
 
 
@@ -94,7 +95,6 @@ def test_encoding_behind_the_topic_makes_every_flagged_candidate_look_alike(cars
 
 def test_nothing_is_flagged_where_no_evidence_reaches_the_floor(cars: Case) -> None:
     strangers = [Document("a", "Glaciers calve into the fjord."), Document("b", "A recipe for rye bread.")]
-    collection = Collection(cars.collection.operator, lambda: strangers)
-    case = reranked_case(cars.query, strangers, collection)
-    readout = INTERVENTIONS["z-conditional"](case, [Topic("quantum chromodynamics", None, None, 1.0)])
+    case = reranked_case(cars.query, strangers, Collection(cars.collection.pipeline, strangers))
+    readout = read("z-conditional", case, "quantum chromodynamics")
     assert readout.scores.tolist() == case.scores.tolist()

@@ -8,15 +8,21 @@ import numpy as np
 import pytest
 
 from excise.encoders.adapter import Adapter
-from excise.errors import BackboneError, InvalidInput
-from excise.evaluation.systems.cases import Case, Collection
+from excise.encoders.backbone import Backbone
+from excise.errors import InvalidInput
+from excise.evaluation.systems.cases import Case, Collection, suite_cases
 from excise.evaluation.systems.controls import CONTROLS
 from excise.evaluation.systems.interventions import INTERVENTIONS
 from excise.evaluation.systems.rankings import Ranking, frozen_ranking
-from excise.evaluation.systems.registry import KNOWN, find_system, find_systems
-from excise.evaluation.systems.topic_sources import detect_topics, oracle_topics
+from excise.evaluation.systems.registry import System, build_systems
+from excise.evaluation.systems.spec import CONTROL_NAMES, INTERVENTION_NAMES, KNOWN, parse_system
+from excise.evaluation.systems.topic_sources import excluded_by, oracle
+from excise.results import Detection
+from excise.search.models import SearchModels
 from excise.search.operator import Excise
-from excise.settings import resolve
+from excise.search.pipeline import Pipeline
+from excise.settings import Settings, resolve
+from excise.suites.suites import Query
 
 VALUES = {"phi=": "0.8", "kappa=": "1.0", "lambda=": "2", "tau=": "0.5", "cap=": "5", "k=": "50"}
 VALUES |= {"lead=": "1.5", "opening=": "0.8", "match=": "0.6", "passing=": "0.4", "many=": "3", "first=": "5"}
@@ -25,9 +31,12 @@ NAMES = [name + VALUES.get(name, "") for name in KNOWN if name.rstrip("=") not i
 NAMES += ["excise+-guard", "excise+k=50", "excise+tau=0.5"]
 
 
+def system(name: str, models: SearchModels, shipped: Settings | None = None) -> System:
+    return build_systems([parse_system(name, shipped)], models)[0]
+
+
 def ranked(name: str, case: Case) -> Ranking:
-    system = find_system(f"{name}:oracle", case.collection)
-    return system.rank(case, oracle_topics(case.query))
+    return system(f"{name}:oracle", case.collection.pipeline.models).rank(case, oracle(case.query))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,10 +56,13 @@ def test_every_name_runs(name: str, cases: list[Case]) -> None:
     assert ranked(name, cases[2]).ids == frozen_ranking(cases[2]).ids or name == "bm25"
 
 
-def test_excise_is_the_product(cases: list[Case], collection: Collection) -> None:
+@pytest.mark.parametrize("name", ["excise", "second-look", "full"])
+def test_a_system_is_the_product_with_its_settings(name: str, cases: list[Case], operator: Excise) -> None:
+    settings = {"excise": resolve(), "second-look": resolve(second_look=True), "full": resolve("paper")}[name]
+    product = Excise(operator.pipeline.models, operator.engine, settings)
     for case in cases[:2]:
-        result = collection.operator.search(case.query.text, k=10, exclude=case.query.excluded)
-        ranking = ranked("excise", case)
+        result = product.search(case.query.text, k=10, exclude=case.query.excluded)
+        ranking = ranked(name, case)
         assert [hit.id for hit in result.hits] == ranking.ids[:10]
         assert [hit.score for hit in result.hits] == [document.score for document in ranking.documents[:10]]
         assert tuple(one.id for one in result.removed) == ranking.removed
@@ -88,19 +100,21 @@ def test_the_parts_of_the_coverage_rule(cases: list[Case]) -> None:
 def test_controls_search_with_their_own_vectors(
     cases: list[Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case = cases[0]
-    Adapter(case.collection.backbone).save_pretrained(tmp_path / "fresh")
-    found = find_system(f"query-only={tmp_path / 'fresh'}", case.collection).rank(case, ())
+    case, whole = cases[0], cases[0].collection
+    models, nothing = whole.pipeline.models, Detection(cases[0].query.text, False, 0.0, ())
+    fresh, copy = tmp_path / "fresh:1,a", tmp_path / "copy"  # a colon and a comma are parts of a path like any other
+    Adapter(whole.backbone).save_pretrained(fresh)
+    found = system(f"query-only={fresh}", models).rank(case, nothing)
     assert found.ids == frozen_ranking(case).ids
     monkeypatch.setenv("EXCISE_CACHE", str(tmp_path / "cache"))
-    few = case.documents[:4]
-    small = Collection(case.collection.operator, lambda: few)
-    case.collection.backbone.encoder.save_pretrained(str(tmp_path / "copy"))
-    again = find_system(f"reindexed={tmp_path / 'copy'}", small).rank(case, ())
+    few = list(case.documents[:4])
+    (small,) = suite_cases([case.query], Collection(whole.pipeline, few, whole.reader))
+    whole.backbone.encoder.save_pretrained(str(copy))
+    again = system(f"reindexed={copy}", models).rank(small, nothing)
     assert again.ids == [document.id for document in few]
     for control in CONTROLS:
         with pytest.raises(InvalidInput, match="there is no trained control"):
-            find_system(f"{control}={tmp_path / 'missing'}", case.collection)
+            system(f"{control}={tmp_path / 'missing'}", models)
 
 
 def test_names_compose(cases: list[Case]) -> None:
@@ -120,57 +134,24 @@ def test_bm25_searches_for_itself(cases: list[Case]) -> None:
     assert not ranking.fired
 
 
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("nonsense", "there is no system 'nonsense': 'nonsense' is not one of frozen, bm25, .*z-conditional"),
-        ("max+nonsense", "'nonsense' is not one of"),
-        ("max+bm25-z", "'bm25-z' does not belong to the paper rule"),
-        ("excise:truth", "':oracle' or ':detector', not from ':truth'"),
-        ("excise:", "not from ':'"),
-        ("phi=high", "'phi=high' is not a number"),
-        ("cap=1.5", "'cap=1.5' is not a whole number"),
-        ("phi=2", "removal_fraction must be a number from 0 to 1"),
-        ("k=200", "k must be at most 100"),
-        ("k=0", "shortlist must be a whole number of at least 1"),
-        ("drop+max", "an intervention has its own evidence and scores"),
-        ("drop+k=50", "an intervention has its own evidence and scores"),
-        ("", "there is no system ''"),
-    ],
-)
-def test_unknown_names_list_the_known_ones(name: str, sentence: str, collection: Collection) -> None:
-    with pytest.raises(InvalidInput, match=sentence):
-        find_system(name, collection)
+def test_without_a_detector_there_is_one_sentence(minilm: Backbone) -> None:
+    asked = [Query("q", "cars, not Tesla")]
+    for missing in (None, "no-such-folder"):
+        pipeline = Pipeline(SearchModels(minilm, detector=missing))
+        with pytest.raises(InvalidInput, match="without ':oracle' takes its topics from the detector, which cannot be"):
+            excluded_by("detector", asked, pipeline)
+    assert not excluded_by(None, asked, pipeline)[0].topics
 
 
-def test_lists_of_names(collection: Collection) -> None:
-    found = find_systems(" frozen, paper:oracle,,frozen,max", collection)
-    assert [(system.name, system.source) for system in found] == [
-        ("frozen", None),
-        ("paper:oracle", "oracle"),
-        ("max", "detector"),
-    ]
-    with pytest.raises(InvalidInput, match="name at least one system; there are frozen"):
-        find_systems(" ,", collection)
-
-
-def test_without_a_detector_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> None:
-        raise BackboneError("models/detector does not hold a detector.")
-
-    monkeypatch.setattr("excise.topics.detector.load_detector", missing)
-    with pytest.raises(InvalidInput, match="without ':oracle' takes its topics from the detector, which cannot be"):
-        detect_topics(["cars, not Tesla"])
-
-
-def test_interventions_are_nine_and_documented() -> None:
+def test_what_can_be_named_is_there_and_documented() -> None:
+    assert tuple(INTERVENTIONS) == INTERVENTION_NAMES
+    assert tuple(CONTROLS) == CONTROL_NAMES
     assert len(INTERVENTIONS) == 9
     assert all("Reading:" in (read.__doc__ or "") for read in INTERVENTIONS.values())
 
 
-def test_settings_of_the_shipped_operator_are_the_base(cases: list[Case], collection: Collection) -> None:
-    shipped = Excise(collection.backbone, collection.operator.engine, resolve("frozen-paper", pooling="max"))
-    other = Collection(shipped, collection.load_documents)
-    topics = oracle_topics(cases[1].query)
-    assert find_system("excise:oracle", other).rank(cases[1], topics) == ranked("max", cases[1])
-    assert find_system("paper:oracle", other).rank(cases[1], topics) == ranked("paper", cases[1])
+def test_settings_of_the_shipped_operator_are_the_base(cases: list[Case]) -> None:
+    shipped, models = resolve("frozen-paper", pooling="max"), cases[1].collection.pipeline.models
+    excluded = oracle(cases[1].query)
+    assert system("excise:oracle", models, shipped).rank(cases[1], excluded) == ranked("max", cases[1])
+    assert system("paper:oracle", models, shipped).rank(cases[1], excluded) == ranked("paper", cases[1])

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.documents import Corpus, Document
+from excise.documents import Document
 from excise.encoders.backbone import Backbone
-from excise.engines.local.engine import IndexInfo, LocalEngine
+from excise.engines.base import Engine, Reader, expect
 from excise.errors import InvalidInput, SuiteError
 from excise.evaluation.experiments.probe import Probe, probe
 from excise.evaluation.measures.significance import bootstrap_means
@@ -111,7 +111,7 @@ class Diagnosis:
 def diagnose(
     suite: Suite,
     backbone: Backbone,
-    index: LocalEngine | None = None,
+    engine: Engine | None = None,
     *,
     with_probe: bool = True,
     seed: int = 0,
@@ -125,7 +125,7 @@ def diagnose(
         queries with what they want and what they rule out.
     backbone
         the frozen encoder.
-    index
+    engine
         where the suite's documents are stored. Without it, the judged documents alone are encoded.
     with_probe
         whether to train the linear probe too.
@@ -150,8 +150,11 @@ def diagnose(
             "there is nothing to diagnose."
         )
     ids = sorted({key for query in queries for key in (*_golds(suite, query), *suite.negatives[query.id])})
-    documents = index.fetch(ids) if index is not None else _documents(suite, ids)
-    windows = _windows(documents, backbone, index, progress)
+    if engine is not None:
+        expect(engine, backbone.info)
+    reader = None if engine is None else engine.reader()
+    documents = _documents(suite, ids) if reader is None else reader.documents(ids)
+    windows = _windows(documents, backbone, reader, progress)
     inversions = []
     for done, query in enumerate(queries, 1):
         inversions.append(_inversion(query, suite, backbone, windows))
@@ -224,7 +227,7 @@ def _golds(suite: Suite, query: Query) -> list[str]:
 
 def _documents(suite: Suite, ids: Sequence[str]) -> list[Document]:
     wanted = set(ids)
-    found = {document.id: document for document in Corpus([suite.corpus]) if document.id in wanted}
+    found = {document.id: document for document in suite.documents() if document.id in wanted}
     missing = wanted - found.keys()
     if missing:
         raise SuiteError(f"{suite.corpus}: holds no document with the id {min(missing)!r}.")
@@ -232,22 +235,17 @@ def _documents(suite: Suite, ids: Sequence[str]) -> list[Document]:
 
 
 def _windows(
-    documents: Sequence[Document], backbone: Backbone, index: LocalEngine | None, progress: Progress
+    documents: Sequence[Document], backbone: Backbone, reader: Reader | None, progress: Progress
 ) -> dict[str, Ragged]:
     """The stored token vectors of each document's windows."""
-    if index is not None:
-        index.expect(IndexInfo.of(backbone))
-        encoded = index.vectors([document.id for document in documents])
+    if reader is not None:
+        encoded = reader.vectors([document.id for document in documents])
     else:
         texts = [document.full_text for document in documents]
         encoded = backbone.encode_documents(
             texts, lambda share: progress("encoding documents", round(share * 100), 100)
         )
-    bounds = encoded.offsets.tolist()
-    return {
-        document.id: Ragged.of([encoded.windows[window] for window in range(first, last)])
-        for document, first, last in zip(documents, bounds, bounds[1:], strict=False)
-    }
+    return {document.id: encoded.document(place) for place, document in enumerate(documents)}
 
 
 def _inversion(query: Query, suite: Suite, backbone: Backbone, windows: dict[str, Ragged]) -> Inversion:
@@ -261,7 +259,7 @@ def _inversion(query: Query, suite: Suite, backbone: Backbone, windows: dict[str
         gold=gold,
         excluded=excluded,
         gap=_sum(matches[excluded]) - _sum(matches[gold]),
-        excluded_tokens=sum(_count(backbone, topic) for topic in query.excluded),
+        excluded_tokens=sum(map(backbone.encoder.tokenizer.count, query.excluded)),
         terms=split_gap(encoded.spans, matches[gold], matches[excluded], find_topics(query.text, query.excluded)),
     )
 
@@ -279,10 +277,6 @@ def _matches(query: EncodedQuery, ids: Sequence[str], windows: dict[str, Ragged]
 
 def _sum(matches: NDArray[np.float32]) -> float:
     return float(matches.sum(dtype=np.float64))  # as maxsim adds them up
-
-
-def _count(backbone: Backbone, topic: str) -> int:
-    return len(backbone.encoder.tokenizer(topic, add_special_tokens=False)["input_ids"])
 
 
 def _buckets(inversions: Sequence[Inversion], seed: int) -> tuple[Gap, ...]:

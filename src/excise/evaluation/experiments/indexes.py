@@ -3,68 +3,77 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
-from excise.documents import Corpus
-from excise.encoders.backbone import Backbone
-from excise.engines.local.engine import MANIFEST, LocalEngine
+from excise.cache_folder import cache_folder
+from excise.encoders.backbone import DEFAULT, Backbone, load_backbone
+from excise.engines.base import Reader
+from excise.engines.local.manifest import MANIFEST
 from excise.errors import SuiteError
 from excise.progress import Progress
 from excise.search.operator import Excise, load
 from excise.suites.suites import Suite
 
-_CHUNK = 1 << 20
+
+def load_operator(suite: Suite, index: Path | None = None) -> Excise:
+    """The shipped operator, with the index of a suite where there is one already.
+
+    Parameters
+    ----------
+    suite
+        whose corpus is wanted.
+    index
+        where the index is; by default :func:`index_place`. One that is there decides which encoder is loaded.
+    """
+    if index is not None:
+        return load(index) if _is_index(index) else load()
+    backbone = load_backbone(DEFAULT)
+    place = index_place(suite, backbone)
+    return load(place if _is_index(place) else None, backbone=backbone)
 
 
-def load_operator(index: Path | None) -> Excise:
-    """The shipped operator, with the encoder that an index was built with where there is one already."""
-    return load(index) if index is not None and (index / MANIFEST).exists() else load()
-
-
-def corpus_fingerprint(corpus: Path) -> str:
-    """A digest of a file of documents."""
-    digest = hashlib.sha256()
-    with corpus.open("rb") as content:
-        while chunk := content.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()[:16]
-
-
-def index_place(suite: Suite, backbone: Backbone) -> Path:
-    """Where the index of a suite is kept."""
-    return cached_index(suite.name, backbone, corpus_fingerprint(suite.corpus))
-
-
-def cached_index(name: str, backbone: Backbone, contents: str) -> Path:
-    """The folder of an index of some contents: below ``EXCISE_CACHE``, or ``~/.cache/excise``."""
-    root = Path(os.environ.get("EXCISE_CACHE") or Path.home() / ".cache" / "excise")
-    both = f"{backbone.fingerprint}-{contents}"
-    return root / "indexes" / f"{name}-{hashlib.sha256(both.encode()).hexdigest()[:16]}"
-
-
-def build_index(suite: Suite, operator: Excise, index: Path | None, progress: Progress) -> LocalEngine:
-    """Open the suite's index, and build what is missing of it.
+def build_index(suite: Suite, operator: Excise, index: Path | None, progress: Progress) -> Reader:
+    """Index what is missing of a suite's corpus, and take the snapshot that a run works on.
 
     Parameters
     ----------
     suite
         whose corpus is wanted.
     operator
-        encodes what is missing.
+        as :func:`load_operator` gave it.
     index
         where the index is; by default :func:`index_place`.
     progress
         called as documents are encoded.
     """
     place = index or index_place(suite, operator.backbone)
-    if (place / MANIFEST).exists():
-        known = {document.id for document in Corpus([suite.corpus])}
-        strange = [id for id in LocalEngine.open(place).ids() if id not in known]
+    if operator.engine is not None:
+        known = {document.id for document in suite.documents()}
+        strange = [id for id in operator.engine.reader().ids() if id not in known]
         if strange:
             raise SuiteError(
                 f"{place} holds {len(strange):,} documents that are not in {suite.corpus}, {strange[0]!r} first: "
                 "name another folder for the suite's own index."
             )
-    operator.index(suite.corpus, place, progress=lambda done, total: progress("indexing", done, total))
-    return LocalEngine.open(place)
+    operator.index(
+        suite.documents(),
+        None if operator.engine is not None else place,
+        progress=lambda done, total: progress("indexing", done, total),
+    )
+    assert operator.engine is not None
+    return operator.engine.reader()
+
+
+def index_place(suite: Suite, backbone: Backbone) -> Path:
+    """Where the index of a suite is kept."""
+    return cached_index(suite.name, backbone, suite.corpus_fingerprint)
+
+
+def cached_index(name: str, backbone: Backbone, contents: str) -> Path:
+    """The folder of an index of some contents, in the cache."""
+    both = f"{backbone.fingerprint}-{contents}"
+    return cache_folder() / "indexes" / f"{name}-{hashlib.sha256(both.encode()).hexdigest()[:16]}"
+
+
+def _is_index(folder: Path) -> bool:
+    return (folder / MANIFEST).exists()

@@ -3,27 +3,116 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from excise.documents import Document
 from excise.errors import InvalidInput
-from excise.evaluation.experiments.indexes import corpus_fingerprint, load_operator
-from excise.evaluation.experiments.run_folder import RunFolder, run_config
-from excise.evaluation.experiments.suite_run import comparisons, with_baseline
+from excise.evaluation.experiments.run_config import SEED, RunConfig, run_config
+from excise.evaluation.experiments.run_folder import RunFolder
+from excise.evaluation.experiments.suite_report import Estimates, intervals_of, means_of, plain_comparisons
+from excise.evaluation.experiments.suite_run import with_baseline
 from excise.evaluation.measures.outcomes import accuracy, pair_holds
+from excise.evaluation.measures.significance import Comparison, comparisons
 from excise.evaluation.systems.cases import Case, Collection, reranked_case
 from excise.evaluation.systems.rankings import Ranking
-from excise.evaluation.systems.registry import System, find_systems
-from excise.evaluation.systems.topic_sources import detect_topics
+from excise.evaluation.systems.registry import System, build_systems
+from excise.evaluation.systems.spec import SystemSpec, parse_systems
+from excise.evaluation.systems.topic_sources import excluded_by
 from excise.progress import Progress, silent
-from excise.results import Topic
-from excise.suites.pairs import PairSet, PassagePair, load_pairs
+from excise.results import Detection
+from excise.search.operator import load
+from excise.search.pipeline import Pipeline
+from excise.suites.pairs import PairKind, PairSet, PassagePair, load_pairs
 from excise.suites.suites import Query
 
-Detected = dict[str, tuple[Topic, ...]]
+_ACCURACY = "accuracy"
+
+
+@dataclass(frozen=True)
+class PreferenceLine:
+    """What a system made of one preference: its ranking, and the scores of both passages.
+
+    A passage that was removed, or not found, scores minus infinity: below any other.
+    """
+
+    text: str
+    ranking: Ranking
+    preferred_score: float
+    other_score: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types; the score of a passage that was removed is None."""
+        return {
+            "text": self.text,
+            "fired": self.ranking.fired,
+            "topics": [asdict(topic) for topic in self.ranking.topics],
+            "preferred_score": _plain(self.preferred_score),
+            "other_score": _plain(self.other_score),
+        }
+
+
+@dataclass(frozen=True)
+class PairLine:
+    """What a system made of a pair."""
+
+    system: str
+    id: str
+    preferences: tuple[PreferenceLine, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every preferred passage scores higher."""
+        return pair_holds((one.preferred_score, one.other_score) for one in self.preferences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types: a line of ``per_query.jsonl``."""
+        return {
+            "system": self.system,
+            "id": self.id,
+            "metrics": {_ACCURACY: float(self.holds)},
+            "preferences": [one.to_dict() for one in self.preferences],
+        }
+
+
+@dataclass(frozen=True)
+class PairReport:
+    """What :func:`evaluate_pairs` found.
+
+    Attributes
+    ----------
+    file, kind, pairs
+        what was measured on, and how many pairs that is.
+    systems
+        by system, its accuracy with an interval.
+    significance
+        by system, how it differs from the baseline.
+    config, baseline
+        how it was run, and what the systems are compared with.
+    """
+
+    file: str
+    kind: PairKind
+    pairs: int
+    systems: Mapping[str, Estimates]
+    significance: Mapping[str, Mapping[str, Comparison]]
+    config: RunConfig
+    baseline: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types: ``metrics.json``."""
+        return {
+            "file": self.file,
+            "kind": self.kind,
+            "pairs": self.pairs,
+            "systems": means_of(self.systems),
+            "intervals": intervals_of(self.systems),
+            "significance": plain_comparisons(self.significance),
+            "config": {**self.config.to_dict(), "baseline": self.baseline},
+        }
 
 
 def evaluate_pairs(
@@ -35,7 +124,7 @@ def evaluate_pairs(
     baseline: str = "frozen",
     overwrite: bool = False,
     progress: Progress = silent,
-) -> dict[str, Any]:
+) -> PairReport:
     """Measure how often systems prefer the right passage of two, and write what was found to a folder.
 
     The two passages are a shortlist of their own, so that the rule takes its absolute branch. Pairs carry no topics, so
@@ -54,33 +143,45 @@ def evaluate_pairs(
         raise InvalidInput(f"limit must be a whole number of at least 1, got {limit!r}.")
     loaded = load_pairs(file)
     pairs = loaded.pairs[:limit]
-    operator = load_operator(None)
+    names = with_baseline(systems, baseline)
+    _refuse_oracles(parse_systems(names))
+    operator = load()
+    specs = parse_systems(names, operator.settings)
+    chosen = build_systems(specs, operator.pipeline.models)
     documents = [document for pair in pairs for two in _passages(pair) for document in two]
-    collection = Collection(operator, lambda: documents, depth=len(documents))
-    chosen = find_systems(with_baseline(systems, baseline), collection)
-    topics = _topics(chosen, pairs)
-    config = {"file": loaded.name, **run_config(operator, chosen, limit)}
-    config["fingerprints"] |= {"pairs": corpus_fingerprint(loaded.path)}
-    folder = RunFolder(Path(out), config, overwrite)
+    collection = Collection(operator.pipeline, documents, depth=len(documents))
+    detections = _detections(chosen, pairs, operator.pipeline)
+    digest = {"pairs": sha256(loaded.path.read_bytes()).hexdigest()[:16]}
+    config = run_config({"file": loaded.name}, specs, operator, limit, digest)
+    folder = RunFolder(Path(out), config.to_dict(), overwrite)
     for done, pair in enumerate(pairs):
         progress("ranking pairs", done, len(pairs))
         missing = [system for system in chosen if (system.name, pair.id) not in folder.finished]
         if missing:
             cases = list(_cases(pair, collection))
-            folder.add([_record(system, pair, cases, topics) for system in missing], {})
-    metrics = _summary(loaded, pairs, chosen, folder, baseline)
-    folder.summarise(metrics)
-    return metrics
+            folder.add([_line(system, pair, cases, detections) for system in missing], {})
+    report = _report(loaded, pairs, folder, config, baseline)
+    folder.summarise(report.to_dict())
+    return report
 
 
-def _topics(systems: Sequence[System], pairs: Sequence[PassagePair]) -> Detected:
-    for system in systems:
-        if system.source == "oracle":
-            raise InvalidInput(f"{system.name!r}: pairs name no excluded topics, so that ':oracle' has none to take.")
-    if not any(system.source == "detector" for system in systems):
-        return {}
-    queries = list(dict.fromkeys(preference.query for pair in pairs for preference in pair.preferences))
-    return dict(zip(queries, detect_topics(queries), strict=True))
+def _refuse_oracles(specs: Sequence[SystemSpec]) -> None:
+    for spec in specs:
+        if spec.source == "oracle":
+            raise InvalidInput(f"{spec.name!r}: pairs name no excluded topics, so that ':oracle' has none to take.")
+
+
+def _detections(
+    systems: Sequence[System], pairs: Sequence[PassagePair], pipeline: Pipeline
+) -> dict[tuple[str | None, str], Detection]:
+    """By source of topics and query, what the query rules out."""
+    texts = dict.fromkeys(preference.query for pair in pairs for preference in pair.preferences)
+    queries = [Query(text, text) for text in texts]
+    return {
+        (source, query.text): detection
+        for source in dict.fromkeys(system.source for system in systems)
+        for query, detection in zip(queries, excluded_by(source, queries, pipeline), strict=True)
+    }
 
 
 def _passages(pair: PassagePair) -> list[tuple[Document, Document]]:
@@ -96,52 +197,38 @@ def _cases(pair: PassagePair, collection: Collection) -> Iterator[Case]:
         yield reranked_case(Query(pair.id, preference.query), passages, collection)
 
 
-def _record(system: System, pair: PassagePair, cases: Sequence[Case], topics: Detected) -> dict[str, Any]:
-    rankings = [system.rank(case, topics[case.query.text] if system.source == "detector" else ()) for case in cases]
-    scores = [
-        (_score(ranking, preferred), _score(ranking, other))
-        for ranking, (preferred, other) in zip(rankings, _passages(pair), strict=True)
-    ]
-    return {
-        "system": system.name,
-        "id": pair.id,
-        "metrics": {"accuracy": float(pair_holds(scores))},
-        "preferences": [
-            {
-                "text": case.query.text,
-                "fired": ranking.fired,
-                "topics": [asdict(topic) for topic in ranking.topics],
-                "preferred_score": _plain(preferred),
-                "other_score": _plain(other),
-            }
-            for case, ranking, (preferred, other) in zip(cases, rankings, scores, strict=True)
-        ],
-    }
-
-
-def _score(ranking: Ranking, passage: Document) -> float:
-    """A passage's score; that of one which was removed, or not found, is below any other."""
-    return next((ranked.score for ranked in ranking.documents if ranked.id == passage.id), -math.inf)
+def _line(
+    system: System,
+    pair: PassagePair,
+    cases: Sequence[Case],
+    detections: Mapping[tuple[str | None, str], Detection],
+) -> PairLine:
+    preferences = []
+    for case, (preferred, other) in zip(cases, _passages(pair), strict=True):
+        ranking = system.rank(case, detections[system.source, case.query.text])
+        scores = {one.id: one.score for one in ranking.documents}
+        both = (scores.get(preferred.id, -math.inf), scores.get(other.id, -math.inf))
+        preferences.append(PreferenceLine(case.query.text, ranking, *both))
+    return PairLine(system.name, pair.id, tuple(preferences))
 
 
 def _plain(score: float) -> float | None:
     return score if math.isfinite(score) else None
 
 
-def _summary(
-    loaded: PairSet, pairs: Sequence[PassagePair], systems: Sequence[System], folder: RunFolder, baseline: str
-) -> dict[str, Any]:
+def _report(
+    loaded: PairSet, pairs: Sequence[PassagePair], folder: RunFolder, config: RunConfig, baseline: str
+) -> PairReport:
     outcomes = {
-        system.name: {pair.id: folder.finished[system.name, pair.id]["metrics"]["accuracy"] for pair in pairs}
-        for system in systems
+        name: {_ACCURACY: {pair.id: folder.finished[name, pair.id][_ACCURACY] or 0.0 for pair in pairs}}
+        for name in config.systems
     }
-    estimates = {name: accuracy(bool(value) for value in own.values()) for name, own in outcomes.items()}
-    return {
-        "file": loaded.name,
-        "kind": loaded.kind,
-        "pairs": len(pairs),
-        "systems": {name: {"accuracy": estimate.mean} for name, estimate in estimates.items()},
-        "intervals": {name: {"accuracy": [estimate.low, estimate.high]} for name, estimate in estimates.items()},
-        "significance": comparisons({name: {"accuracy": own} for name, own in outcomes.items()}, baseline),
-        "config": {**folder.config, "baseline": baseline},
-    }
+    return PairReport(
+        file=loaded.name,
+        kind=loaded.kind,
+        pairs=len(pairs),
+        systems={name: {_ACCURACY: accuracy(map(bool, own[_ACCURACY].values()))} for name, own in outcomes.items()},
+        significance=comparisons(outcomes, baseline, SEED),
+        config=config,
+        baseline=baseline,
+    )

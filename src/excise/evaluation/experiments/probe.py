@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,27 +116,21 @@ def layer_means(text: str, backbone: Backbone) -> list[NDArray[np.float32]]:
     """The mean token vector of a document at each transformer layer, over all of its windows."""
     import torch
 
-    encoder: Any = backbone.encoder
-    transformer: Any = encoder[0]
-    prompt = encoder.prompts.get("document") or ""
-    windows = [prompt + window for window in backbone.windowing.cut(text)]
+    from excise.encoders.batching import padded
+
+    encoder, windows = backbone.encoder, backbone.windowing.cut(text)
+    tokens = encoder.tokenizer.ids(windows, encoder.prompts.get("document") or "", backbone.length("document"))
+    device = next(encoder.parameters()).device
     sums: list[NDArray[np.float64]] = []
-    tokens = 0
-    for start in range(0, len(windows), _BATCH):
-        inputs = encoder.tokenizer(
-            windows[start : start + _BATCH],
-            padding=True,
-            truncation=True,
-            max_length=transformer.document_length,
-            return_tensors="pt",
-        ).to(transformer.auto_model.device)
+    for start in range(0, len(tokens), _BATCH):
+        ids, mask = (part.to(device) for part in padded(tokens[start : start + _BATCH]))
         with torch.no_grad():
-            states = transformer.auto_model(**inputs, output_hidden_states=True).hidden_states[1:]
-        mask = inputs["attention_mask"].unsqueeze(-1)
-        added = [(state * mask).sum(dim=(0, 1)).double().cpu().numpy() for state in states]
+            states = encoder.transformer(ids, mask, output_hidden_states=True).hidden_states[1:]
+        counted = mask.unsqueeze(-1)
+        added = [(state * counted).sum(dim=(0, 1)).double().cpu().numpy() for state in states]
         sums = added if not sums else [old + new for old, new in zip(sums, added, strict=True)]
-        tokens += int(mask.sum())
-    return [np.asarray(total / tokens, dtype=np.float32) for total in sums]
+    count = sum(len(window) for window in tokens)
+    return [np.asarray(total / count, dtype=np.float32) for total in sums]
 
 
 def grouped_accuracy(

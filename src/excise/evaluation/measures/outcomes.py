@@ -2,12 +2,12 @@
 
 ========================  =============================================================================================
 success@10                a gold in the top ten, and no excluded document there
-hit@10                    a gold in the top ten (TREC's own name for this is Success@10)
+hit@10                    a gold in the top ten (Success@10 of ``ir_measures``)
 leak@10                   an excluded document in the top ten
 leaked_documents@10       the share of the query's excluded documents that are in the top ten
-ndcg@10                   as ``ir_measures`` computes it
+ndcg@10                   nDCG@10 of ``ir_measures``
 xndcg@10                  (DCG of golds - beta * DCG of excluded documents) / ideal DCG of golds; it may be negative
-recall@100                the share of the query's golds that are in the top hundred
+recall@100                the share of the query's golds that are in the top hundred (R@100 of ``ir_measures``)
 fire_rate                 the share of queries on which the operator fired
 ========================  =============================================================================================
 
@@ -21,22 +21,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import ir_measures
 import numpy as np
+from ir_measures import Measure, R, Success, nDCG
 from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
 from excise.evaluation.measures.significance import bootstrap_means
 from excise.suites.suites import Query, Suite
 
-Run = Mapping[str, Sequence[str]]
+RankedIds = Mapping[str, Sequence[str]]
 """By query id, the ids of the documents found, best first."""
 
-DEPTH = 10
+TOP = 10
 RECALL_DEPTH = 100
+_NDCG, _HIT, _RECALL = nDCG @ TOP, Success @ TOP, R @ RECALL_DEPTH
 _RESAMPLES = 2_000  # enough for an interval; a p-value takes more
 _NORMAL_95 = 1.959963984540054
 _FIELDS = {
@@ -99,7 +100,9 @@ class Estimate:
     n: int
 
 
-def judge(suite: Suite, run: Run, fired: Mapping[str, bool] | None = None, beta: float = 1.0) -> list[PerQuery]:
+def outcomes_of(
+    suite: Suite, run: RankedIds, fired: Mapping[str, bool] | None = None, beta: float = 1.0
+) -> list[PerQuery]:
     """The outcomes of every query of a suite, in the suite's order.
 
     Parameters
@@ -114,20 +117,69 @@ def judge(suite: Suite, run: Run, fired: Mapping[str, bool] | None = None, beta:
     beta
         what an excluded document costs in xndcg, in golds.
     """
-    if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta < math.inf:
-        raise InvalidInput(f"beta must be a number of at least 0, got {beta!r}.")
-    rankings = {query.id: run.get(query.id, ()) for query in suite.queries}
-    for id, ranking in rankings.items():
-        if len(set(ranking)) < len(ranking):
-            raise InvalidInput(f"the ranking of query {id!r} holds a document twice.")
-    ndcg = _ndcg(suite, rankings)
     told = fired or {}
     return [
-        _judge_one(
-            id, ranking, suite.qrels.get(id, {}), suite.negatives.get(id, frozenset()), ndcg[id], told.get(id), beta
+        outcome_of(
+            query.id,
+            run.get(query.id, ()),
+            suite.qrels.get(query.id, {}),
+            suite.negatives.get(query.id, frozenset()),
+            told.get(query.id),
+            beta,
         )
-        for id, ranking in rankings.items()
+        for query in suite.queries
     ]
+
+
+def outcome_of(
+    id: str,
+    ranking: Sequence[str],
+    relevance: Mapping[str, int],
+    excluded: frozenset[str],
+    fired: bool | None = None,
+    beta: float = 1.0,
+) -> PerQuery:
+    """The outcomes of one query.
+
+    Parameters
+    ----------
+    id
+        the query's.
+    ranking
+        ids of documents, best first.
+    relevance
+        the score of each judged document; over 0 is a gold.
+    excluded
+        the documents that the query rules out.
+    fired
+        whether the operator fired.
+    beta
+        what an excluded document costs in xndcg, in golds.
+
+    Examples
+    --------
+    >>> outcome = outcome_of("q1", ["other", "gold", "bad"], {"gold": 1}, frozenset({"bad"}))
+    >>> outcome.hit, outcome.leak, outcome.success, round(outcome.ndcg, 3)
+    (True, True, False, 0.631)
+    """
+    if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta < math.inf:
+        raise InvalidInput(f"beta must be a number of at least 0, got {beta!r}.")
+    if len(set(ranking)) < len(ranking):
+        raise InvalidInput(f"the ranking of query {id!r} holds a document twice.")
+    measured = _measured(ranking, relevance) if _golds(relevance) else None
+    leaked = len(excluded.intersection(ranking[:TOP]))
+    hit = None if measured is None else measured[_HIT] > 0
+    return PerQuery(
+        id=id,
+        success=None if hit is None else hit and not leaked,
+        hit=hit,
+        leak=leaked > 0 if excluded else None,
+        leaked_documents=leaked / len(excluded) if excluded else None,
+        ndcg=None if measured is None else measured[_NDCG],
+        xndcg=xndcg(ranking, relevance, excluded, beta),
+        recall=None if measured is None else measured[_RECALL],
+        fired=fired,
+    )
 
 
 def xndcg(
@@ -156,9 +208,9 @@ def xndcg(
     golds = _golds(relevance)
     if not golds:
         return None
-    ideal = _dcg(sorted(golds.values(), reverse=True)[:DEPTH])
+    ideal = _dcg(sorted(golds.values(), reverse=True)[:TOP])
     ruled_out = frozenset(excluded)
-    top = ranking[:DEPTH]
+    top = ranking[:TOP]
     wanted = _dcg([golds.get(document, 0) for document in top])
     leaked = _dcg([int(document in ruled_out) for document in top])
     return (wanted - beta * leaked) / ideal
@@ -241,45 +293,12 @@ def accuracy(holds: Iterable[bool]) -> Estimate:
     return _proportion(values)
 
 
-def _judge_one(
-    id: str,
-    ranking: Sequence[str],
-    relevance: Mapping[str, int],
-    excluded: frozenset[str],
-    ndcg: float,
-    fired: bool | None,
-    beta: float,
-) -> PerQuery:
-    golds = _golds(relevance).keys()
-    top = set(ranking[:DEPTH])
-    hit = not golds.isdisjoint(top) if golds else None
-    leaked = len(excluded & top)
-    return PerQuery(
-        id=id,
-        success=None if hit is None else hit and not leaked,
-        hit=hit,
-        leak=leaked > 0 if excluded else None,
-        leaked_documents=leaked / len(excluded) if excluded else None,
-        ndcg=ndcg if golds else None,
-        xndcg=xndcg(ranking, relevance, excluded, beta),
-        recall=len(golds & set(ranking[:RECALL_DEPTH])) / len(golds) if golds else None,
-        fired=fired,
-    )
-
-
-def _ndcg(suite: Suite, rankings: Run) -> dict[str, float]:
-    """nDCG@10 of every query; 0 for those that found nothing."""
-    # ir_measures ranks by score, and breaks ties by id: falling scores keep the order that was given.
-    scored = {
-        id: {document: float(-rank) for rank, document in enumerate(islice(ranking, DEPTH))}
-        for id, ranking in rankings.items()
-        if ranking
-    }
-    found = dict.fromkeys(rankings, 0.0)
-    if suite.qrels and scored:
-        for outcome in ir_measures.iter_calc([ir_measures.nDCG @ DEPTH], suite.qrels, scored):
-            found[outcome.query_id] = float(outcome.value)
-    return found
+def _measured(ranking: Sequence[str], relevance: Mapping[str, int]) -> dict[Measure, float]:
+    """What ``ir_measures`` says of a ranking."""
+    # It ranks by score, and breaks ties by id: falling scores keep the order that was given.
+    scored = {document: float(-rank) for rank, document in enumerate(ranking[:RECALL_DEPTH])}
+    found = ir_measures.iter_calc([_NDCG, _HIT, _RECALL], {"q": dict(relevance)}, {"q": scored})
+    return {_NDCG: 0.0, _HIT: 0.0, _RECALL: 0.0} | {one.measure: float(one.value) for one in found}
 
 
 def _golds(relevance: Mapping[str, int]) -> dict[str, int]:

@@ -85,6 +85,37 @@ def compare(
     )
 
 
+def comparisons(
+    outcomes: Mapping[str, Mapping[str, Mapping[str, float]]], baseline: str, seed: int = 0
+) -> dict[str, dict[str, Comparison]]:
+    """:func:`compare` for every system against the baseline, metric by metric; a metric without outcomes is left out.
+
+    Parameters
+    ----------
+    outcomes
+        by system and metric, the outcome of each query.
+    baseline
+        one of the systems.
+    seed
+        as in :func:`compare`.
+
+    Examples
+    --------
+    >>> found = comparisons({"frozen": {"hit@10": {"q1": 0.0}}, "excise": {"hit@10": {"q1": 1.0}}}, "frozen")
+    >>> list(found), found["excise"]["hit@10"].difference
+    (['excise'], 1.0)
+    """
+    return {
+        system: {
+            metric: compare(values, outcomes[baseline][metric], seed=seed)
+            for metric, values in metrics.items()
+            if values
+        }
+        for system, metrics in outcomes.items()
+        if system != baseline
+    }
+
+
 def bootstrap_means(values: NDArray[np.float64], resamples: int = RESAMPLES, seed: int = 0) -> NDArray[np.float64]:
     """The mean of each of so many samples, drawn with replacement and as large as ``values``.
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from excise.errors import InvalidInput
-from excise.evaluation.measures.outcomes import DEPTH
-from excise.evaluation.report.runs import Run
+from excise.evaluation.measures.outcomes import TOP
+from excise.evaluation.report.runs import EvaluatedRun
 
 LIMIT_BYTES = 20_000_000
 LABELS = ("neutral", "gold", "excluded")
@@ -52,7 +52,7 @@ class _Collected:
             [_rounded(metrics.get(name)) for name in ("success@10", "hit@10", "leak@10", "ndcg@10")],
             None if record.get("fired") is None else int(bool(record["fired"])),
             [[str(topic["text"]), topic.get("start"), topic.get("end")] for topic in topics],
-            [self._hit(hit) for hit in (record.get("top") or [])[:DEPTH]],
+            [self._hit(hit) for hit in (record.get("top") or [])[:TOP]],
             [self._document(_id_of(removed), "") for removed in record.get("removed") or []],
         ]
 
@@ -76,7 +76,7 @@ class _Collected:
         return place
 
 
-def embed(runs: Sequence[Run], limit: int = LIMIT_BYTES) -> Embedded:
+def embed(runs: Sequence[EvaluatedRun], limit: int = LIMIT_BYTES) -> Embedded:
     """The queries of every run, in as little room as is sensible.
 
     Parameters
@@ -125,7 +125,7 @@ def for_script(value: Any) -> str:
     return text
 
 
-def _collect(run: Run) -> _Collected:
+def _collect(run: EvaluatedRun) -> _Collected:
     own = _Collected()
     for record in run.records():
         try:

@@ -1,18 +1,22 @@
-"""The trade-off plot: what a system wins on exclusions against what it keeps of ordinary retrieval."""
+"""The trade-off plot: what a system wins on exclusions against what it keeps of ordinary retrieval.
+
+It is SVG of our own, drawn by a template, and not matplotlib's: it takes its colours from the page's style sheet, so
+that it follows the page between light and dark, and its labels stay text that can be selected.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from statistics import fmean
+from typing import Literal, NamedTuple
 
-from excise.evaluation.report.runs import Run
+from excise.evaluation.report.runs import EvaluatedRun
 from excise.evaluation.report.tables import systems_of
 
 _WIDTH, _HEIGHT = 860, 460
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 20, 56
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, _WIDTH - 24, 20, _HEIGHT - 56
 _LETTER, _LINE = 6.6, 15  # about the size of a letter of the labels
 # Where a label may stand, from its point: (dx, dy, anchor); the first that is free is taken.
 _SEATS = ((10, 4, "start"), (-10, 4, "end"), (0, -11, "middle"), (0, 20, "middle"), (10, -9, "start"),
@@ -32,26 +36,71 @@ class Point:
     baseline: bool
 
 
-def tradeoff(runs: Sequence[Run]) -> str:
-    """The plot as SVG with a caption, or a sentence where one of its axes has no data."""
+class Tick(NamedTuple):
+    """A number on an axis, and where it stands."""
+
+    place: float
+    text: str
+
+
+class Seat(NamedTuple):
+    """Where a label stands, and which end of it."""
+
+    x: float
+    y: float
+    anchor: str
+
+
+class Dot(NamedTuple):
+    """A system as it is drawn; ``whole`` where it was measured on every suite."""
+
+    system: str
+    x: float
+    y: float
+    kind: Literal["base", "ours", "other"]
+    whole: bool
+    title: str
+    seat: Seat
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """What is drawn, in the plot's own units; ``left_out`` says in a sentence why nothing is."""
+
+    left_out: str = ""
+    across: Sequence[Tick] = ()
+    up: Sequence[Tick] = ()
+    frontier: Sequence[tuple[float, float]] = ()
+    dots: Sequence[Dot] = ()
+    caption: str = ""
+    width: int = _WIDTH
+    height: int = _HEIGHT
+    left: int = _LEFT
+    right: int = _RIGHT
+    top: int = _TOP
+    bottom: int = _BOTTOM
+
+
+def tradeoff(runs: Sequence[EvaluatedRun]) -> Tradeoff:
+    """The plot, or a sentence where one of its axes has no data."""
     exclusion = [run for run in runs if run.kind == "exclusion"]
     ordinary = [run for run in runs if run.kind == "ordinary"]
     lacking = "exclusions" if not exclusion else "ordinary retrieval (suites without excluded documents)"
     if not exclusion or not ordinary:
-        return f'<p class="note">The plot is left out: no run among these measures {lacking}.</p>'
+        return Tradeoff(f"The plot is left out: no run among these measures {lacking}.")
     points = _points(exclusion, ordinary)
     if not points:
-        return '<p class="note">The plot is left out: no system was run on both kinds of suite.</p>'
+        return Tradeoff("The plot is left out: no system was run on both kinds of suite.")
     caption = (
         f"Up: mean success@10 over {_listed(exclusion)}. Right: mean nDCG@10 over {_listed(ordinary)}. "
         "The line joins the systems that no other beats on both."
     )
     if not all(point.whole for point in points):
         caption += " Hollow: not run on every one of these suites, so its place is not comparable."
-    return f"<figure>{_svg(points)}<figcaption>{escape(caption)}</figcaption></figure>"
+    return _placed(points, caption)
 
 
-def _points(exclusion: Sequence[Run], ordinary: Sequence[Run]) -> list[Point]:
+def _points(exclusion: Sequence[EvaluatedRun], ordinary: Sequence[EvaluatedRun]) -> list[Point]:
     points = []
     baselines = {run.baseline for run in (*exclusion, *ordinary)}
     for name in systems_of([*exclusion, *ordinary]):
@@ -63,68 +112,46 @@ def _points(exclusion: Sequence[Run], ordinary: Sequence[Run]) -> list[Point]:
     return points
 
 
-def _svg(points: Sequence[Point]) -> str:
+def _placed(points: Sequence[Point], caption: str) -> Tradeoff:
     across, up = ticks([point.ordinary for point in points]), ticks([point.exclusion for point in points])
-
-    def x(value: float) -> float:
-        return _LEFT + (value - across[0]) / (across[-1] - across[0]) * (_WIDTH - _LEFT - _RIGHT)
-
-    def y(value: float) -> float:
-        return _HEIGHT - _BOTTOM - (value - up[0]) / (up[-1] - up[0]) * (_HEIGHT - _TOP - _BOTTOM)
-
-    parts = [_axes([(x(value), _number(value, across)) for value in across], [(y(v), _number(v, up)) for v in up])]
+    x, y = _scale(across, _LEFT, _RIGHT), _scale(up, _BOTTOM, _TOP)
+    places = {point.system: (x(point.ordinary), y(point.exclusion)) for point in points}
     frontier = _frontier([point for point in points if point.whole])
-    if len(frontier) > 1:
-        line = " ".join(f"{x(point.ordinary):.1f},{y(point.exclusion):.1f}" for point in frontier)
-        parts.append(f'<polyline class="frontier" points="{line}"/>')
-    taken = [(x(one.ordinary) - 7, y(one.exclusion) - 7, x(one.ordinary) + 7, y(one.exclusion) + 7) for one in points]
-    for point in sorted(points, key=lambda one: -one.exclusion):
-        parts.append(_dot(point, x(point.ordinary), y(point.exclusion), taken))
-    label = "trade-off between exclusion success and ordinary nDCG"
-    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
-
-
-def _axes(across: Sequence[tuple[float, str]], up: Sequence[tuple[float, str]]) -> str:
-    floor, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
-    parts = []
-    for place, text in across:
-        parts.append(f'<line class="grid" x1="{place:.1f}" y1="{_TOP}" x2="{place:.1f}" y2="{floor}"/>')
-        parts.append(f'<text class="tick" x="{place:.1f}" y="{floor + 18}" text-anchor="middle">{text}</text>')
-    for place, text in up:
-        parts.append(f'<line class="grid" x1="{_LEFT}" y1="{place:.1f}" x2="{right}" y2="{place:.1f}"/>')
-        parts.append(f'<text class="tick" x="{_LEFT - 8}" y="{place + 4:.1f}" text-anchor="end">{text}</text>')
-    middle, centre = (_LEFT + right) / 2, (_TOP + floor) / 2
-    parts.append(f'<text class="axis" x="{middle}" y="{_HEIGHT - 12}" text-anchor="middle">ordinary nDCG@10</text>')
-    parts.append(
-        f'<text class="axis" transform="translate(16 {centre}) rotate(-90)" text-anchor="middle">'
-        "exclusion success@10</text>"
-    )
-    return "".join(parts)
-
-
-def _dot(point: Point, x: float, y: float, taken: list[Box]) -> str:
-    name = escape(point.system)
-    kind = "base" if point.baseline else "ours" if point.system.startswith("excise") else "other"
-    hollow = "" if point.whole else " hollow"
-    title = f"{name}: success@10 {point.exclusion:.3f}, nDCG@10 {point.ordinary:.3f}"
-    dx, dy, anchor = _seat(x, y, len(point.system) * _LETTER, taken)
-    return (
-        f'<g class="dot {kind}{hollow}"><title>{title}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="5.5"/>'
-        f'<text x="{x + dx:.1f}" y="{y + dy:.1f}" text-anchor="{anchor}">{name}</text></g>'
+    taken = [(left - 7, top - 7, left + 7, top + 7) for left, top in places.values()]
+    return Tradeoff(
+        across=[Tick(x(value), _number(value, across)) for value in across],
+        up=[Tick(y(value), _number(value, up)) for value in up],
+        frontier=[places[point.system] for point in frontier] if len(frontier) > 1 else [],
+        dots=[_dot(point, *places[point.system], taken) for point in sorted(points, key=lambda one: -one.exclusion)],
+        caption=caption,
     )
 
 
-def _seat(x: float, y: float, width: float, taken: list[Box]) -> tuple[float, float, str]:
+def _scale(ticks: Sequence[float], start: float, end: float) -> Callable[[float], float]:
+    """From values to places, to a tenth of a unit."""
+    return lambda value: round(start + (value - ticks[0]) / (ticks[-1] - ticks[0]) * (end - start), 1)
+
+
+def _dot(point: Point, x: float, y: float, taken: list[Box]) -> Dot:
+    title = f"{point.system}: success@10 {point.exclusion:.3f}, nDCG@10 {point.ordinary:.3f}"
+    kind: Literal["base", "ours", "other"] = (
+        "base" if point.baseline else "ours" if point.system.startswith("excise") else "other"
+    )
+    return Dot(point.system, x, y, kind, point.whole, title, _seat(x, y, len(point.system) * _LETTER, taken))
+
+
+def _seat(x: float, y: float, width: float, taken: list[Box]) -> Seat:
     """Where the label meets no other label and no point; on the right where every place is taken."""
     for dx, dy, anchor in _SEATS:
         start = x + dx - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
         box = (start, y + dy - _LINE + 3, start + width, y + dy + 3)
-        if box[0] < _LEFT or box[2] > _WIDTH - 4 or box[1] < 0 or box[3] > _HEIGHT - _BOTTOM:
+        if box[0] < _LEFT or box[2] > _WIDTH - 4 or box[1] < 0 or box[3] > _BOTTOM:
             continue
         if not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken):
             taken.append(box)
-            return dx, dy, anchor
-    return _SEATS[0]
+            return Seat(round(x + dx, 1), round(y + dy, 1), anchor)
+    dx, dy, anchor = _SEATS[0]
+    return Seat(round(x + dx, 1), round(y + dy, 1), anchor)
 
 
 def _frontier(points: Sequence[Point]) -> list[Point]:
@@ -164,5 +191,5 @@ def _number(value: float, among: Sequence[float]) -> str:
     return f"{value:.2f}" if fine else f"{value:.1f}"
 
 
-def _listed(runs: Sequence[Run]) -> str:
+def _listed(runs: Sequence[EvaluatedRun]) -> str:
     return ", ".join(run.label for run in runs)

@@ -28,7 +28,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Run:
+class EvaluatedRun:
     """One folder. Metrics that are null or not finite in the file are left out of every mapping.
 
     Attributes
@@ -82,7 +82,7 @@ class Run:
                     yield _object(line, f"{path}, line {number}")
 
 
-def read_runs(folders: Sequence[str | Path]) -> list[Run]:
+def read_runs(folders: Sequence[str | Path]) -> list[EvaluatedRun]:
     """Read the metrics of every folder, in the order given.
 
     Examples
@@ -118,9 +118,9 @@ def _metrics(folder: Path) -> dict[str, Any]:
     return content
 
 
-def _run(folder: Path, content: Mapping[str, Any], label: str) -> Run:
+def _run(folder: Path, content: Mapping[str, Any], label: str) -> EvaluatedRun:
     try:
-        return Run(
+        return EvaluatedRun(
             folder=folder,
             label=label or folder.name,
             systems=_scores(content["systems"]),

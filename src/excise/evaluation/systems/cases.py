@@ -2,83 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from excise.documents import Document
 from excise.encoders.backbone import Backbone
-from excise.engines.local.engine import LocalEngine
+from excise.engines.base import Reader
 from excise.errors import BadIndex
 from excise.evaluation.systems.lexical import Lexical, words
-from excise.results import Topic
-from excise.search.judging import wanted_part
-from excise.search.operator import Excise
-from excise.search.shortlist import Shortlist, maxsim_of
+from excise.evaluation.systems.spec import DEPTH
+from excise.results import Detection, Topic
+from excise.rules.decision import Floats
+from excise.search.pipeline import Pipeline, named, shortlisted
+from excise.search.stages import SearchVectors, Shortlist
 from excise.suites.suites import Query
-from excise.vectors.encoded import EncodedDocuments, EncodedQuery
-from excise.vectors.ragged import Vectors
-
-DEPTH = 100  # how many candidates of the frozen index every system sees
+from excise.vectors.encoded import EncodedQuery
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """What the systems of one run share: the operator as it ships, and indexes over the texts, made at first use.
+    """What the systems of one run share: the pipeline as it ships, one moment of the index, and all texts.
 
     Attributes
     ----------
-    operator
-        the shipped operator; its backbone encodes everything.
-    load_documents
+    pipeline
+        the shipped one; its backbone encodes everything.
+    documents
         every document that can be found, for BM25.
+    reader
+        the index; None where candidates are given rather than found.
     depth
         how many documents a first stage returns.
     """
 
-    operator: Excise
-    load_documents: Callable[[], Sequence[Document]]
+    pipeline: Pipeline
+    documents: Iterable[Document]
+    reader: Reader | None = None
     depth: int = DEPTH
 
     @property
     def backbone(self) -> Backbone:
-        return self.operator.backbone
+        return self.pipeline.backbone
 
     @cached_property
     def lexical(self) -> Lexical:
-        return Lexical(self.load_documents())
+        """BM25 over all documents."""
+        return Lexical(list(self.documents))
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A query and its frozen shortlist, best first. Vectors, topics and words are made when a system asks for them.
+    """A query and its frozen shortlist, best first.
 
     Attributes
     ----------
     query, encoded
         the suite's query, and its token vectors.
-    documents, scores
-        the frozen shortlist.
-    load_vectors
-        gives the candidates' token vectors.
+    shortlist
+        the best candidates of the frozen index, with their vectors.
     collection
         what all cases share.
     """
 
     query: Query
     encoded: EncodedQuery
-    documents: Sequence[Document]
-    scores: NDArray[np.float64]
-    load_vectors: Callable[[], EncodedDocuments]
+    shortlist: Shortlist
     collection: Collection
-    _named: dict[tuple[str, ...], list[Vectors]] = field(default_factory=dict, repr=False)
+    _searches: dict[tuple[Topic, ...], SearchVectors] = field(default_factory=dict, repr=False)
 
-    @cached_property
-    def shortlist(self) -> Shortlist:
-        return Shortlist(self.documents, self.load_vectors(), self.scores)
+    @property
+    def documents(self) -> Sequence[Document]:
+        """The candidates."""
+        return self.shortlist.documents
+
+    @property
+    def scores(self) -> Floats:
+        """The candidates' scores."""
+        return self.shortlist.scores
 
     @cached_property
     def words(self) -> list[list[str]]:
@@ -90,45 +93,28 @@ class Case:
         """Each candidate's place in the frozen ranking."""
         return {document.id: rank for rank, document in enumerate(self.documents, 1)}
 
-    def named(self, topics: Sequence[Topic]) -> list[Vectors]:
-        """The token vectors of topics, each encoded by itself, and once."""
-        texts = tuple(topic.text for topic in topics)
-        if texts not in self._named:
-            self._named[texts] = self.collection.backbone.encode_topics(texts)
-        return self._named[texts]
-
-    def wanted(self, topics: Sequence[Topic]) -> Vectors:
-        """The query's token vectors less those of the topics."""
-        return wanted_part(self.query.text, self.encoded, topics)
-
-
-def suite_collection(operator: Excise) -> Collection:
-    """The collection behind an operator's index, which may come later."""
-    return Collection(operator, lambda: (engine := _engine(operator)).fetch(engine.ids()))
+    def search(self, detection: Detection) -> SearchVectors:
+        """The query and what it rules out as vectors; topics are encoded once, however many systems ask."""
+        if detection.topics not in self._searches:
+            self._searches[detection.topics] = self.collection.pipeline.with_topics([detection], [self.encoded])[0]
+        return self._searches[detection.topics]
 
 
 def suite_cases(queries: Sequence[Query], collection: Collection) -> Iterator[Case]:
     """Search the frozen index for each query, once, and yield its case."""
+    reader = collection.reader
+    if reader is None:
+        raise BadIndex("systems are measured on an index, and there is none.")
     for query in queries:
-        engine = _engine(collection.operator)
         encoded = collection.backbone.encode_query(query.text)
-        found = engine.search(encoded.vectors, collection.depth)
-        ids = [candidate.id for candidate in found]
-        scores = np.array([candidate.score for candidate in found], dtype=np.float64)
-        yield Case(query, encoded, engine.fetch(ids), scores, partial(engine.vectors, ids), collection)
-
-
-def _engine(operator: Excise) -> LocalEngine:
-    if not isinstance(operator.engine, LocalEngine):
-        raise BadIndex("systems are measured on a local index, and there is none.")
-    return operator.engine
+        found = reader.search([encoded.vectors], collection.depth, vectors=True)[0]
+        yield Case(query, encoded, shortlisted(found), collection)
 
 
 def reranked_case(query: Query, documents: Sequence[Document], collection: Collection) -> Case:
     """A case whose candidates are given rather than found: MaxSim ranks them."""
-    encoded = collection.backbone.encode_query(query.text)
-    vectors = collection.backbone.encode_documents([document.full_text for document in documents])
-    scores = maxsim_of(encoded.vectors, vectors)
-    order = [int(i) for i in np.argsort(-scores, kind="stable")]
-    ranked = [documents[i] for i in order]
-    return Case(query, encoded, ranked, scores[order], partial(vectors.taken, order), collection)
+    search = collection.pipeline.encode([named(query.text, ())])[0]
+    given = collection.pipeline.given(search, documents, None)
+    order = [int(i) for i in np.argsort(-given.scores, kind="stable")]
+    ranked = Shortlist([documents[i] for i in order], given.vectors.taken(order), given.scores[order])
+    return Case(query, search.query, ranked, collection)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from excise.documents import Document
 from excise.evaluation.systems.cases import Case
-from excise.results import Status, Topic
-from excise.search.shortlist import Judgement
+from excise.results import Detection, Status, Topic
+from excise.rules.decision import Decision, Floats
+from excise.search.stages import Judgement
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Ranking:
         return bool(self.topics)
 
 
-Rank = Callable[[Case, Sequence[Topic]], Ranking]
+Rank = Callable[[Case, Detection], Ranking]
 
 
 def frozen_ranking(case: Case) -> Ranking:
@@ -48,12 +50,28 @@ def frozen_ranking(case: Case) -> Ranking:
     return Ranking(tuple(Ranked(document.id, document.title, float(score), rank) for rank, (document, score) in placed))
 
 
-def judged_ranking(judgement: Judgement, topics: Sequence[Topic]) -> Ranking:
-    """The shortlist as the rule left it."""
+def found_ranking(case: Case, documents: Sequence[Document], scores: Sequence[float] | Floats) -> Ranking:
+    """What another first stage found, with each document's place in the frozen shortlist."""
+    ranks, found = case.frozen_ranks, zip(documents, scores, strict=True)
+    return Ranking(tuple(Ranked(one.id, one.title, float(score), ranks.get(one.id)) for one, score in found))
+
+
+def judged_ranking(judgement: Judgement, topics: tuple[Topic, ...]) -> Ranking:
+    """The shortlist as the operator left it."""
     candidates, decision = judgement.candidates, judgement.decision
     kept = [candidates[i] for i in decision.kept]
     return Ranking(
         documents=tuple(Ranked(c.id, c.title, c.score, c.frozen_rank, c.evidence, c.status) for c in kept),
         removed=tuple(candidates[i].id for i in decision.removed),
-        topics=tuple(topics),
+        topics=topics,
     )
+
+
+def penalised_ranking(case: Case, evidence: Floats, decision: Decision, topics: tuple[Topic, ...]) -> Ranking:
+    """The frozen shortlist as a rule left it that penalises and removes nothing."""
+    ranked = []
+    for i in map(int, decision.ranking):
+        one = case.documents[i]
+        status: Status = "penalised" if decision.penalties[i] > 0 else "kept"
+        ranked.append(Ranked(one.id, one.title, float(decision.scores[i]), i + 1, float(evidence[i]), status))
+    return Ranking(tuple(ranked), topics=topics)

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.documents import Corpus
 from excise.encoders.backbone import Backbone
+from excise.extras import need
 from excise.suites.suites import BUILT_IN, load_suite
 from excise.vectors.ragged import Vectors
 
@@ -17,7 +17,7 @@ _SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
-class Gate:
+class TopicGate:
     """How likely a document covers a topic: logistic in the product of their mean vectors."""
 
     direction: NDArray[np.float64]
@@ -28,7 +28,7 @@ class Gate:
 
         Examples
         --------
-        >>> gate = Gate(np.array([4.0, 0.0]), bias=0.0)
+        >>> gate = TopicGate(np.array([4.0, 0.0]), bias=0.0)
         >>> gate.probabilities(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0]])).round(2).tolist()
         [0.98, 0.5]
         """
@@ -37,8 +37,9 @@ class Gate:
 
 
 @lru_cache(maxsize=1)
-def train_gate(backbone: Backbone) -> Gate:
+def train_gate(backbone: Backbone) -> TopicGate:
     """Train a gate on the golds (0) and the excluded documents (1) of the built-in suite's train split, once."""
+    need("the gate", "eval", "sklearn")
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
     features, labels = _examples(backbone)
@@ -46,7 +47,7 @@ def train_gate(backbone: Backbone) -> Gate:
     model = LogisticRegression(class_weight="balanced", max_iter=1_000, random_state=_SEED)
     model.fit((features - centre) / spread, np.array(labels))
     direction = np.asarray(model.coef_[0] / spread, dtype=np.float64)
-    return Gate(direction, float(model.intercept_[0] - direction @ centre))
+    return TopicGate(direction, float(model.intercept_[0] - direction @ centre))
 
 
 def unit_means(tokens: Vectors, offsets: NDArray[np.int64]) -> Vectors:
@@ -70,7 +71,7 @@ def _examples(backbone: Backbone) -> tuple[NDArray[np.float64], NDArray[np.int64
         for query in queries
     ]
     needed = {id for both in judged for ids in both for id in ids}
-    documents = [document for document in Corpus([suite.corpus]) if document.id in needed]
+    documents = [document for document in suite.documents() if document.id in needed]
     encoded = backbone.encode_documents([document.full_text for document in documents])
     means = unit_means(encoded.windows.vectors, encoded.windows.offsets[encoded.offsets])
     place = {document.id: i for i, document in enumerate(documents)}

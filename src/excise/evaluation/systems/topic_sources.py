@@ -1,4 +1,4 @@
-"""Where a system's excluded topics come from: the suite's record, or the detector."""
+"""Where a system's excluded topics come from: the suite's record, the detector, or nowhere."""
 
 from __future__ import annotations
 
@@ -6,38 +6,52 @@ import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
 from excise.errors import BackboneError, InvalidInput
-from excise.results import Topic
-from excise.search.inputs import named_topics
+from excise.evaluation.systems.spec import TopicSource
+from excise.results import Detection
+from excise.search.pipeline import Pipeline, named
 from excise.suites.suites import Query
 
-TopicSource = Literal["oracle", "detector"]
+
+def excluded_by(source: TopicSource | None, queries: Sequence[Query], pipeline: Pipeline) -> list[Detection]:
+    """What each query rules out, as a source of topics has it.
+
+    Parameters
+    ----------
+    source
+        "oracle" takes the topics of the record, read as a user's who names them; "detector" those that the pipeline's
+        detector finds; None takes none.
+    queries
+        the queries of a suite.
+    pipeline
+        whose detector is asked.
+    """
+    if source == "detector":
+        return _detected([query.text for query in queries], pipeline)
+    return [oracle(query) if source == "oracle" else named(query.text, ()) for query in queries]
 
 
-def oracle_topics(query: Query) -> tuple[Topic, ...]:
-    """The topics of the record, read as a user's who names them; none where it has none.
+def oracle(query: Query) -> Detection:
+    """What the record of a query says that it rules out.
 
     Examples
     --------
-    >>> [topic.text for topic in oracle_topics(Query("q", "cars, not Tesla", {"excluded": ["Tesla"]}))]
+    >>> [topic.text for topic in oracle(Query("q", "cars, not Tesla", {"excluded": ["Tesla"]})).topics]
     ['Tesla']
     """
-    return named_topics(query.text, query.excluded)
+    return named(query.text, query.excluded)
 
 
-def detect_topics(queries: Sequence[str]) -> list[tuple[Topic, ...]]:
-    """The topics that the shipped detector finds in each query; none where it does not fire."""
+def _detected(queries: Sequence[str], pipeline: Pipeline) -> list[Detection]:
     try:
-        from excise.topics.detector import load_detector
-
-        detector = load_detector()
+        if pipeline.models.detector is None:
+            raise BackboneError("the operator has none.")
     except (ImportError, BackboneError) as error:
         raise InvalidInput(
             f"a system without ':oracle' takes its topics from the detector, which cannot be loaded: {error}"
         ) from error
-    return [detection.topics if detection.fired else () for detection in detector.detect(list(queries))]
+    return pipeline.detect(queries)
 
 
 def detector_fingerprint() -> str:
