@@ -185,7 +185,9 @@ def detect_commands(texts: Sequence[str]) -> None:
 def search_commands(texts: Sequence[str], index: Path) -> None:
     """A text as query, and as what is excluded; and as whatever the command line takes it for."""
     for text, other in zip(texts, reversed(texts), strict=True):
-        check_outcome(excise(["detect", "--json", text]))
+        for arguments in (["detect", "--json", text], ["search", f"--index={text}", "bread"], ["report", "--", text]):
+            check_outcome(excise(arguments))
+        check_outcome(excise(["index", f"--index={index}-of-nothing", "--", text]))
         check_outcome(excise(["search", "--index", str(index), "--json", "--explain", "--", text]))
         outcome = excise(["search", "--index", str(index), "--explain", f"--exclude={other}", "--", text])
         check_outcome(outcome, lines=False)

@@ -36,7 +36,7 @@ app.add_typer(xbench, name="xbench")
 
 
 def main() -> None:
-    """Run the command line; what excise refuses becomes one sentence on stderr and exit code 2."""
+    """Run the command line; what excise or the system refuses becomes one sentence on stderr and exit code 2."""
     _take_any_bytes()
     try:
         app()
@@ -49,6 +49,9 @@ def main() -> None:
     except BrokenPipeError:  # the reader of a pipe went away: nothing left to say
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:  # what the system refuses: a name that is too long, a folder that may not be read
+        _complain(f"{error.filename or 'the system refused'}: {error.strerror or error}.")
+        sys.exit(2)
 
 
 def _take_any_bytes() -> None:
