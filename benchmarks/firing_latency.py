@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 import excise
+from excise.search.models import SearchModels
 from excise.search.operator import Excise
 from excise.settings import resolve
 
@@ -46,7 +47,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     default = excise.load(arguments.index)
-    one = Excise(default.backbone, default.engine, resolve(two_readings=False))
+    models, engine = default.pipeline.models, default.engine
+    one = Excise(models, engine, resolve(adapter_fusion=False))
     for query, _ in QUERIES:  # the index and the detector are read from disk once
         default.search(query)
     cold: dict[str, list[float]] = {}
@@ -57,7 +59,9 @@ def main() -> None:
         "default, topic detected": lambda query, _: default.search(query),
     }
     for first in arguments.first or (25, 50, 100):
-        adapted = Excise(default.backbone, default.engine, resolve("paper", reembed_first=first))
+        # A cache of its own: what another one has re-embedded must not warm this one.
+        own = SearchModels(models.backbone, models.detector, models.adapter)
+        adapted = Excise(own, engine, resolve("paper", reembed_first=first))
         ways[f"paper, {first} re-embedded, warm"] = lambda query, topic, a=adapted: a.search(query, exclude=[topic])
         cold[f"paper, {first} re-embedded, cold"] = [
             milliseconds(lambda q=query, t=topic, a=adapted: a.search(q, exclude=[t])) for query, topic in QUERIES
@@ -69,7 +73,8 @@ def main() -> None:
                 times[name].append(milliseconds(lambda s=search, q=query, t=topic: s(q, t)))
     frozen = times["frozen search"]
     times |= cold
-    print(f"{len(default.engine or []):,} documents, {arguments.threads} threads, {len(QUERIES)} queries")
+    held = len(engine.reader()) if engine is not None else 0
+    print(f"{held:,} documents, {arguments.threads} threads, {len(QUERIES)} queries")
     for name, spent in times.items():
         ratio = statistics.median(a / b for a, b in zip(spent, frozen, strict=False))
         print(f"  {name:<32} {statistics.median(spent):8.1f} ms   {ratio:6.2f} of frozen")

@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file
 
-from excise.documents import Corpus
 from excise.encoders.backbone import PRESETS, Backbone
 from excise.encoders.embedded import embedded_encoder
-from excise.evaluation.measures.outcomes import by_query, judge
+from excise.evaluation.measures.outcomes import by_query, outcomes_of
 from excise.evaluation.measures.significance import compare
 from excise.suites.suites import load_suite
 from excise.vectors.maxsim import maxsim
@@ -43,7 +42,7 @@ def main() -> None:
     suite = load_suite(options.suite, options.split, options.limit)
     backbone = Backbone("minilm-384", embedded_encoder(projected=False), PRESETS["minilm"])
     rows = load_file(Path(str(files("excise") / "models" / "minilm-projection.safetensors")))["linear.weight"]
-    documents = list(Corpus([suite.corpus]))
+    documents = list(suite.documents())
     if options.sample is not None:
         golds = {name for query in suite.queries for name in suite.qrels.get(query.id, {})}
         others = [document for document in documents if document.id not in golds]
@@ -63,7 +62,7 @@ def main() -> None:
             best = np.argsort(-scores, kind="stable")[:100]
             runs[name][query.id] = [documents[i].id for i in best]
         print(f"\rquery {number} of {len(suite.queries)}   ", end="", file=sys.stderr)
-    outcomes = {name: by_query(judge(suite, run), "ndcg@10") for name, run in runs.items()}
+    outcomes = {name: by_query(outcomes_of(suite, run), "ndcg@10") for name, run in runs.items()}
     difference = compare(outcomes["projected"], outcomes["full"])
     print(f"\n{suite.name}, {len(suite.queries)} queries, {len(documents):,} documents")
     for name, values in outcomes.items():

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from excise.documents import Document
-from excise.engines.local.engine import IndexInfo, LocalEngine
-from excise.vectors.encoded import EncodedDocuments
+from excise.engines.local.engine import LocalEngine
+from excise.vectors.encoded import EncodedDocuments, EncoderInfo
 from excise.vectors.maxsim import maxsim
 from excise.vectors.ragged import Ragged
 
@@ -28,7 +28,7 @@ DIMENSIONS = 128
 
 
 def made_up_index(folder: Path, documents: int, tokens: int, seed: int) -> LocalEngine:
-    engine = LocalEngine.create(folder, IndexInfo("made-up", "0", DIMENSIONS, 200, 1000))
+    engine = LocalEngine.create(folder, EncoderInfo("made-up", "0", DIMENSIONS, 200, 1000))
     rng = np.random.default_rng(seed)
     for start in range(0, documents, 1024):
         lengths = rng.integers(tokens // 2, tokens * 3 // 2, min(1024, documents - start))
@@ -52,17 +52,18 @@ def median_ms(call: Callable[[], object], repeats: int) -> float:
 
 def measure(engine: LocalEngine, query_tokens: int, repeats: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    dimensions = engine.info.dimensions
+    reader = engine.reader()
+    dimensions = reader.encoder.dimensions
     query = rng.standard_normal((query_tokens, dimensions)).astype(np.float32)
     query /= np.linalg.norm(query, axis=1, keepdims=True)
-    windows = [segment.windows for segment in engine._state.segments]
+    windows = [part.segment.windows for part in reader.parts]
     tokens = sum(len(ragged.vectors) for ragged in windows)
     block = torch.randn(65_536, dimensions)
     asked = torch.from_numpy(query)
     product = median_ms(lambda: [asked @ block.T for _ in range(tokens // len(block) + 1)], repeats)
-    search = median_ms(lambda: engine.search(query, 100), repeats)
+    search = median_ms(lambda: reader.search([query], 100), repeats)
     in_numpy = median_ms(lambda: [maxsim(query, ragged, "numpy") for ragged in windows], max(1, repeats // 3))
-    print(f"{len(engine):,} documents, {tokens:,} tokens, a query of {query_tokens} tokens, k=100")
+    print(f"{len(reader):,} documents, {tokens:,} tokens, a query of {query_tokens} tokens, k=100")
     print(f"  search                 {search:8.1f} ms")
     print(f"  bare product           {product:8.1f} ms   search / product = {search / product:.2f}")
     print(f"  MaxSim in numpy        {in_numpy:8.1f} ms   numpy / torch    = {in_numpy / search:.2f}")
