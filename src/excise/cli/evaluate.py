@@ -86,7 +86,7 @@ def report_command(
     """Make one HTML page of any number of runs: tables, the trade-off plot, and every query side by side."""
     need("the report", "eval", "bm25s", "ir_measures", "jinja2", "matplotlib")
     from excise.cli.render import say
-    from excise.evaluation.report import render_report
+    from excise.evaluation.report.report_page import render_report
 
     page = render_report(folders)
     try:

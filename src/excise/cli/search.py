@@ -39,9 +39,10 @@ def index_command(
     for path in corpus:
         if not path.exists():
             raise InvalidInput(f"{path}: no such file or folder.")
+    from excise.engines import MANIFEST
     from excise.search.operator import load
 
-    operator = load(index, backbone=backbone) if (index / "excise-index.json").exists() else load(backbone=backbone)
+    operator = load(index if (index / MANIFEST).exists() else None, backbone=backbone)
     report = _index_with_bar(operator, corpus, index, skip_bad)
     if json_:
         typer.echo(json.dumps({"index": str(index), **asdict(report)}))

@@ -5,17 +5,12 @@ The templates are in ``templates/``. Whatever they are given is escaped.
 
 from __future__ import annotations
 
-from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from excise import __version__
+from excise.evaluation.report.templates import part, templates_of
 from excise.extras import need
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-_STYLES = ("excise.evaluation.report", "excise.xbench")
 
 
 def filled(template: str, **values: Any) -> str:
@@ -27,23 +22,12 @@ def filled(template: str, **values: Any) -> str:
     >>> "<title>&lt;b&gt;bold&lt;/b&gt;</title>" in page, "<script" in page
     (True, False)
     """
-    return _environment().get_template(template).render(values)
-
-
-@cache
-def _environment() -> Environment:
     need("a page", "xbench", "jinja2")
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=PackageLoader("excise.xbench"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    style = Markup(part("page.css") + (files(__package__) / "page.css").read_text(encoding="utf-8"))
+    return (
+        templates_of("excise.xbench", "templates")
+        .get_template(template)
+        .render(style=style, version=__version__, **values)
     )
-    styles = [(files(place) / "page.css").read_text(encoding="utf-8") for place in _STYLES]
-    environment.globals["style"] = Markup("".join(styles))
-    environment.globals["version"] = __version__
-    return environment

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from excise.cli.app import app
 from excise.errors import InvalidInput
-from excise.evaluation.report import render_report
 from excise.evaluation.report.browser import embed
 from excise.evaluation.report.plot import tradeoff
+from excise.evaluation.report.report_page import render_report
 from excise.evaluation.report.runs import Difference, read_runs
 from excise.evaluation.report.tables import Cell, Column, Table, ladders, overview
 from excise.evaluation.report.templates import part, render

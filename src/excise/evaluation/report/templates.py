@@ -21,7 +21,7 @@ def render(template: str, **values: Any) -> str:
     >>> "<td>" in render("table.html.j2", table=Table(["frozen"], [], frozenset()))
     False
     """
-    return _templates().get_template(template).render(**values)
+    return templates_of("excise.evaluation.report", ".").get_template(template).render(**values)
 
 
 def part(name: str) -> str:
@@ -30,12 +30,13 @@ def part(name: str) -> str:
 
 
 @cache
-def _templates() -> Environment:
+def templates_of(package: str, folder: str) -> Environment:
+    """The templates in a folder of a package; what they are given is escaped, and nothing may be left out."""
     need("the report", "eval", "jinja2")
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader("excise.evaluation.report", "."),
+        loader=PackageLoader(package, folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
