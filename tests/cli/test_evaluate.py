@@ -43,6 +43,21 @@ def test_eval_pairs(tmp_path: Path) -> None:
     assert "accuracy" in shown.output
 
 
+def test_calibrate_writes_a_table_and_a_picture(
+    small_suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCISE_CACHE", str(tmp_path / "cache"))
+    arguments = ["calibrate", str(small_suite), "--split", "dev", "--limit", "3", "--oracle", "--json"]
+    done = runner.invoke(cli.app, [*arguments, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    assert printed == json.loads((tmp_path / "out" / "calibration.json").read_text())
+    assert {"source", "constant", "default", "success", "spread", "noise", "verdict"} == set(printed[0])
+    assert "<svg" in (tmp_path / "out" / "calibration.svg").read_text()
+    refused = runner.invoke(cli.app, ["calibrate", str(small_suite), "--preset", "best"])
+    assert "unknown preset 'best'" in str(refused.exception)
+
+
 def test_refusals_are_sentences(
     small_suite: Path,
     demo_index: Path,

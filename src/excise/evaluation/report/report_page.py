@@ -17,7 +17,7 @@ from excise.evaluation.report.browser import embed
 from excise.evaluation.report.plot import tradeoff
 from excise.evaluation.report.runs import EvaluatedRun, read_runs
 from excise.evaluation.report.tables import Table, TierTable, every_metric, ladders, overview, systems_of, tier_tables
-from excise.evaluation.report.templates import part, render
+from excise.evaluation.report.templates import part, render, trusted
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,6 @@ def render_report(folders: Sequence[str | Path]) -> str:
     InvalidInput
         where a folder does not hold what those commands write.
     """
-    from markupsafe import Markup
-
     runs = read_runs(folders)
     embedded = embed(runs)
     script = part("page.js")
@@ -58,10 +56,10 @@ def render_report(folders: Sequence[str | Path]) -> str:
         collections=[_collection(run) for run in runs],
         notes=embedded.notes,
         version=__version__,
-        style=Markup(part("page.css")),
-        script=Markup(script),
+        style=trusted(part("page.css")),
+        script=trusted(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=Markup(embedded.data),  # made for a script element, and safe inside one
+        data=trusted(embedded.data),  # made for a script element, and safe inside one
     )
 
 

@@ -10,6 +10,7 @@ from excise.extras import need
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 
 def render(template: str, **values: Any) -> str:
@@ -29,10 +30,18 @@ def part(name: str) -> str:
     return (files("excise.evaluation.report") / name).read_text(encoding="utf-8")
 
 
+def trusted(text: str) -> Markup:
+    """A text of our own that enters a page as it is."""
+    _need_jinja()
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
 @cache
 def templates_of(package: str, folder: str) -> Environment:
     """The templates in a folder of a package; what they are given is escaped, and nothing may be left out."""
-    need("the report", "eval", "jinja2")
+    _need_jinja()
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -43,3 +52,7 @@ def templates_of(package: str, folder: str) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+
+
+def _need_jinja() -> None:
+    need("the report", "eval", "jinja2")
