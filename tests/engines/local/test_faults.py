@@ -82,6 +82,8 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_has_told(tmp_path: Path,
             done = 0
             while "ended" not in (message := told(parent)):
                 done = int(str(message["finished"])) + 1
+                if done % 50 == 0:  # Python drops an interrupt that comes while it collects garbage
+                    os.kill(child, fault)
             versions = _whole(folder, versions, seed, done)
             half_written += (folder / MANIFEST).exists() and leavings(folder)
             engine = LocalEngine.create(folder, ENCODER)
@@ -163,7 +165,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         sentence = _fill(small / "index", 0)
         assert "No space left on device. What was there before is unchanged." in sentence
     finally:
-        subprocess.run(["umount", str(small)], check=True)
+        subprocess.run(["umount", "--lazy", str(small)], check=True)  # some files may still be mapped
 
 
 def test_an_interrupted_first_run_does_not_touch_the_index_of_another(tmp_path: Path) -> None:

@@ -1,0 +1,161 @@
+"""What indexing costs: documents per second and peak memory by size of the corpus, and a commit by number of segments.
+
+    python benchmarks/indexing.py                                  # 2,000 and 20,000 documents: takes a while
+    python benchmarks/indexing.py --only commits                   # random vectors, no encoder: a minute
+    PYTHONPATH=OLD/src python benchmarks/indexing.py --json        # the same of an older checkout
+
+The corpus is the bundled one over and over, each time under other ids and with another word, so that no two documents
+are the same. Each size runs in a process of its own, for its memory to be its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+MARKS = (1, 10, 50, 100)
+DIMENSIONS = 128
+COMMIT_DOCUMENTS = 64
+
+
+def write_corpus(path: Path, documents: int) -> None:
+    try:
+        from excise.suites import bundled
+    except ImportError:  # before the sources were in rooms
+        from excise import bundled
+    with bundled.corpus() as source:
+        records = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
+    salted = (
+        {"_id": f"{record['_id']}-{turn}", "title": record["title"], "text": f"{record['text']} Number {turn}."}
+        for turn in count()
+        for record in records
+    )
+    with path.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(record) + "\n" for record in islice(salted, documents))
+
+
+def peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def index_documents(documents: int, folder: Path) -> dict[str, float]:
+    """Index a corpus of so many documents in this process."""
+    import excise
+
+    write_corpus(folder / "corpus.jsonl", documents)
+    operator = excise.load()
+    operator.index([{"id": "warm", "text": "The first text pays for what is loaded late."}], folder / "warm")
+    before = peak_megabytes()
+    start = time.perf_counter()
+    operator.index(folder / "corpus.jsonl", folder / "index")
+    seconds = time.perf_counter() - start
+    return {
+        "documents": documents,
+        "seconds": round(seconds, 2),
+        "documents_per_second": round(documents / seconds, 1),
+        "loaded_mb": round(before),
+        "peak_mb": round(peak_megabytes()),
+    }
+
+
+def in_own_process(documents: int) -> dict[str, float]:
+    command = [sys.executable, __file__, "--in-process", str(documents)]
+    measured: dict[str, float] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return measured
+
+
+def engine_in(folder: Path) -> Any:
+    """A local engine of this checkout or of an older one."""
+    try:
+        from excise.engines import LocalEngine
+        from excise.vectors.encoded import EncoderInfo
+    except ImportError:
+        from excise.engines.local import IndexInfo as EncoderInfo
+        from excise.engines.local import LocalEngine
+    return LocalEngine.create(folder, EncoderInfo("made-up", "0", DIMENSIONS, 200, 1000))
+
+
+def random_batch(number: int) -> Any:
+    import numpy as np
+
+    from excise.documents import Document
+
+    try:
+        from excise.vectors.encoded import EncodedDocuments
+        from excise.vectors.ragged import Ragged
+    except ImportError:
+        from excise.backbone import EncodedDocuments
+        from excise.maxsim import Ragged
+    rng = np.random.default_rng(number)
+    vectors = [
+        rng.standard_normal((int(rng.integers(30, 90)), DIMENSIONS)).astype(np.float16) for _ in range(COMMIT_DOCUMENTS)
+    ]
+    documents = [Document(f"{number}-{i}", "made up " * 100) for i in range(COMMIT_DOCUMENTS)]
+    return documents, EncodedDocuments(Ragged.of(vectors), np.arange(COMMIT_DOCUMENTS + 1))
+
+
+def commit_costs(commits: int) -> list[dict[str, float]]:
+    """Milliseconds of the commits around each mark: their median, and the longest since the last mark."""
+    with tempfile.TemporaryDirectory() as folder:
+        engine_in(Path(folder) / "warm").add(*random_batch(0))
+        engine = engine_in(Path(folder) / "index")
+        times: list[float] = []
+        rows: list[dict[str, float]] = []
+        for number in range(1, commits + 1):
+            documents, encoded = random_batch(number)
+            start = time.perf_counter()
+            engine.add(documents, encoded)
+            times.append((time.perf_counter() - start) * 1000)
+            if number in MARKS:
+                done = MARKS[MARKS.index(number) - 1] if number > 1 else 0
+                segments = len(list((Path(folder) / "index").glob("segment-*")))
+                median = statistics.median(times[-min(7, number - done) :])
+                longest = max(times[done:])
+                rows += [
+                    {"commit": number, "segments": segments, "ms": round(median, 1), "longest_ms": round(longest, 1)}
+                ]
+    return rows
+
+
+def print_table(rows: list[dict[str, float]]) -> None:
+    print("".join(f"{name:>22}" for name in rows[0]))
+    for row in rows:
+        print("".join(f"{value:>22,}" for value in row.values()))
+    print()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--documents", type=int, nargs="+", default=[2_000, 20_000])
+    parser.add_argument("--commits", type=int, default=max(MARKS))
+    parser.add_argument("--only", choices=["documents", "commits"])
+    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    parser.add_argument("--in-process", type=int, metavar="N", help="index N documents in this process, print JSON")
+    options = parser.parse_args()
+    if options.in_process:
+        with tempfile.TemporaryDirectory() as folder:
+            print(json.dumps(index_documents(options.in_process, Path(folder))))
+        return
+    measured: dict[str, list[dict[str, float]]] = {}
+    if options.only != "documents":
+        measured["commits"] = commit_costs(options.commits)
+    if options.only != "commits":
+        measured["documents"] = [in_own_process(number) for number in options.documents]
+    if options.json:
+        print(json.dumps(measured, indent=2))
+    else:
+        for rows in measured.values():
+            print_table(rows)
+
+
+if __name__ == "__main__":
+    main()
