@@ -78,7 +78,7 @@ def test_verdicts(tmp_path: Path) -> None:
     def by_floor(settings: Settings) -> Decided:
         return Decided(True, (f"{settings.coverage.evidence_floor}",))
 
-    found = {one.constant: one for one in sweep("made <up>", iter([by_margin, by_floor] * 20), Settings())}
+    found = {one.constant: one for one in sweep("made <up> $", iter([by_margin, by_floor] * 20), Settings())}
     assert found["margin"].verdict == "active"
     assert found["margin"].spread == pytest.approx(0.5)
     assert found["evidence_floor"].verdict == "inert"

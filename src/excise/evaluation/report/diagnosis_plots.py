@@ -62,7 +62,7 @@ def _draw_probe(axes: Any, found: Diagnosis) -> None:
 
 
 def _finish(axes: Any, title: str) -> None:
-    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(title, loc="left", fontsize=11, parse_math=False)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.25)
     axes.set_axisbelow(True)
