@@ -32,6 +32,11 @@ def test_help_loads_nothing_heavy(asked: list[str]) -> None:
     assert b"Usage:" in done.stdout or b"excise 0." in done.stdout
 
 
+def test_the_list_of_commands_checks_no_types() -> None:
+    done = python(LOADED.format(names=("pydantic",)), "--help")
+    assert (done.returncode, done.stderr.split()) == (0, [])
+
+
 def test_a_version_needs_no_rich() -> None:
     done = python(LOADED.format(names=("rich", "pydantic", *HEAVY)), "--version")
     assert (done.returncode, done.stderr.split()) == (0, [])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from excise.errors import InvalidInput
 from excise.progress import Progress
@@ -38,6 +38,20 @@ def rate_at(step: int, steps: int, warmup: float) -> float:
     """
     ramp = max(1, int(steps * warmup))
     return (step + 1) / ramp if step < ramp else max(0.0, (steps - step) / max(1, steps - ramp))
+
+
+def descend(
+    loss: Tensor,
+    trained: Sequence[nn.Parameter],
+    optimizer: torch.optim.Optimizer,
+    scheduler: torch.optim.lr_scheduler.LRScheduler,
+) -> None:
+    """One step down the gradient, which is clipped to length one."""
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    nn.utils.clip_grad_norm_(trained, 1.0)
+    optimizer.step()
+    scheduler.step()
 
 
 def save(

@@ -152,12 +152,7 @@ def mine(
     >>> sorted((pair.gold, pair.negatives) for pair in pairs)
     [('a', ('b',)), ('b', ('c', 'a')), ('c', ('b',))]
     """
-    if anchors is not None and anchors < 1:
-        raise InvalidInput(f"at least 1 anchor must be asked for, got {anchors}.")
-    if not 1 <= negatives <= MAX_NEGATIVES:
-        raise InvalidInput(f"an anchor has 1 to {MAX_NEGATIVES} negatives, got {negatives}.")
-    if len(means) < 2:
-        raise InvalidInput(f"mining needs at least 2 documents, got {len(means)}.")
+    _check_wishes(len(means), anchors, negatives)
     low, high = band.edges(means, seed)
     taken = np.ones(len(means), dtype=bool) if usable is None else usable
     order = np.random.default_rng(seed).permutation(np.flatnonzero(taken))
@@ -175,6 +170,15 @@ def mine(
                 return pairs
         progress("mining", len(pairs) if anchors else start + len(chosen), wanted)
     return pairs
+
+
+def _check_wishes(documents: int, anchors: int | None, negatives: int) -> None:
+    if anchors is not None and anchors < 1:
+        raise InvalidInput(f"at least 1 anchor must be asked for, got {anchors}.")
+    if not 1 <= negatives <= MAX_NEGATIVES:
+        raise InvalidInput(f"an anchor has 1 to {MAX_NEGATIVES} negatives, got {negatives}.")
+    if documents < 2:
+        raise InvalidInput(f"mining needs at least 2 documents, got {documents}.")
 
 
 def _in_band(

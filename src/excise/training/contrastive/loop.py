@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from excise.errors import InvalidInput
 from excise.progress import Progress, silent
 from excise.rules.paper import Constants
 from excise.training.contrastive.learner import Learner, Tokens, best_evidence, penalised, relevance
 from excise.training.contrastive.triples import Triple, triple_batches
-from excise.training.epochs import StepProgress, rate_at, resume, save, with_loss
+from excise.training.epochs import StepProgress, descend, rate_at, resume, save, with_loss
 
 ADAPTER_RATES = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3)  # the paper's grid for adapters
 FULL_RATES = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4)  # and for full fine-tunes, which diverge above
@@ -105,11 +105,7 @@ def fit(
     for epoch in range(start, arguments.epochs):
         for batch in plan[epoch]:
             loss = loss_of(learner, batch)
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(trained, 1.0)
-            optimizer.step()
-            scheduler.step()
+            descend(loss, trained, optimizer, scheduler)
             done += 1
             if progress is not None:
                 progress(done, steps, loss.item())

@@ -21,7 +21,7 @@ from excise.topics.detector import Detector, DetectorConfig
 from excise.topics.tagger import TokenTagger
 from excise.topics.words import is_content
 from excise.training.detector.examples import Example
-from excise.training.epochs import StepProgress, rate_at, resume, save
+from excise.training.epochs import StepProgress, descend, rate_at, resume, save
 
 LEARNING_RATES = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3)  # the paper's grid for adapters
 
@@ -98,9 +98,7 @@ def train_detector(
     start, kept = resume(checkpoints, optimizer, run)
     before = done = sum(len(batches) for batches in plan[:start])
     if kept:
-        average.state = {name: kept.pop(f"average.{name}") for name in average.state}
-        average.steps = before
-        tagger.load_state(kept)
+        tagger.load_state(average.resumed(kept, before))
     scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: rate_at(before + step, steps, arguments.warmup)
     )
@@ -110,17 +108,12 @@ def train_detector(
         varied = _varied(detector.tokenizer, examples, items, arguments, epoch)
         for batch in plan[epoch]:
             loss = _loss(tagger, [varied[i] for i in batch], arguments)
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(trained, 1.0)
-            optimizer.step()
-            scheduler.step()
+            descend(loss, trained, optimizer, scheduler)
             average.update(tagger)
             done += 1
             if progress is not None:
                 progress(done, steps, loss.item())
-        averaged = {f"average.{name}": tensor for name, tensor in average.state.items()}
-        save(checkpoints, {**tagger.state(), **averaged}, optimizer, run, epoch + 1)
+        save(checkpoints, {**tagger.state(), **average.kept()}, optimizer, run, epoch + 1)
     tagger.load_state(average.state)
     tagger.eval()
     return detector
@@ -144,6 +137,16 @@ class _Average:
         self.decay = decay
         self.steps = 0
         self.state = {name: tensor.clone() for name, tensor in tagger.state().items()}
+
+    def kept(self) -> dict[str, Tensor]:
+        """What a checkpoint keeps of it, beside the weights themselves."""
+        return {f"average.{name}": tensor for name, tensor in self.state.items()}
+
+    def resumed(self, kept: dict[str, Tensor], steps: int) -> dict[str, Tensor]:
+        """Go on from a checkpoint after so many steps; returns the weights that it keeps beside the average."""
+        self.state = {name: kept[f"average.{name}"] for name in self.state}
+        self.steps = steps
+        return {name: tensor for name, tensor in kept.items() if not name.startswith("average.")}
 
     def update(self, tagger: TokenTagger) -> None:
         self.steps += 1
