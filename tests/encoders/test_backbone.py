@@ -1,14 +1,22 @@
-"""Encoders: the embedded default, and checkpoints in foreign formats."""
+"""Backbones: what queries, topics and documents become, alone, in batches and in threads."""
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from numpy.typing import NDArray
 
+from excise.documents import Document
 from excise.encoders.backbone import PRESETS, Backbone, load_backbone, with_windowing
+from excise.encoders.batching import PADDED_TOKENS
 from excise.errors import BackboneError, InvalidInput
+from excise.vectors.encoded import EncoderInfo
 from excise.vectors.maxsim import maxsim
 from excise.vectors.ragged import Ragged
 from excise.vectors.windows import LONG, SHORT, Windowing
@@ -26,6 +34,28 @@ def test_neighbours_in_a_batch_do_not_change_a_document(minilm: Backbone) -> Non
     alone = minilm.encode_documents(texts[:1]).windows.vectors
     together = minilm.encode_documents(texts).windows[0]
     assert together.astype(np.float32) == pytest.approx(alone.astype(np.float32), abs=2e-3)
+
+
+def test_a_large_batch_gives_what_documents_give_alone(minilm: Backbone, own_documents: list[Document]) -> None:
+    texts = [document.full_text for document in own_documents[:25]] + ["", "word " * 450]
+    together = minilm.encode_documents(texts)
+    for place in (0, 17, 25, 26):
+        alone = minilm.encode_documents(texts[place : place + 1])
+        assert np.array_equal(alone.windows.offsets, together.document(place).offsets)
+        own = together.document(place).vectors.astype(np.float32)
+        assert own == pytest.approx(alone.windows.vectors.astype(np.float32), abs=1e-3)
+
+
+def test_passes_are_bounded_and_progress_ends_at_one(plain_checkpoint: Path, own_documents: list[Document]) -> None:
+    backbone = load_backbone(str(plain_checkpoint))
+    passes: list[torch.Size] = []
+    backbone.encoder.register_forward_hook(lambda _, inputs, output: passes.append(output.mask.shape))
+    shares: list[float] = []
+    backbone.encode_documents([document.full_text for document in own_documents[:100]], shares.append)
+    assert len(passes) == len(shares) > 1
+    assert all(texts * tokens <= PADDED_TOKENS for texts, tokens in passes)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
 
 
 def test_long_documents_become_windows(minilm: Backbone) -> None:
@@ -51,47 +81,67 @@ def test_query_tokens_know_their_characters(minilm: Backbone) -> None:
     assert len(query.outside([(0, len(text))])) == len(query.vectors) - 6  # the special tokens stay
 
 
+def test_queries_in_a_batch_are_what_they_are_alone(minilm: Backbone) -> None:
+    queries = ["electric cars, but not Tesla", "jazz", "a longer question about the moons of Jupiter " * 9, "jazz"]
+    for query, found in zip(queries, minilm.encode_queries(queries), strict=True):
+        alone = minilm.encode_query(query)
+        assert found.vectors == pytest.approx(alone.vectors, abs=1e-5)
+        assert np.array_equal(found.spans, alone.spans)
+    assert minilm.encode_queries([]) == []
+
+
+def test_an_index_is_told_what_encoded_it(minilm: Backbone) -> None:
+    assert minilm.info == EncoderInfo("minilm", minilm.fingerprint, 128, 200, 1000)
+
+
+def test_broken_text_is_encoded(minilm: Backbone) -> None:
+    broken = "caf\udce9 \ud83d"
+    assert len(minilm.encode_query(broken).vectors) == len(minilm.encode_query("caf\ufffd \ufffd").vectors)
+    assert len(minilm.encode_topics([broken])[0])
+    assert len(minilm.encode_documents([broken]))
+
+
+TEXTS = ["cars", "electric cars, but not Tesla", "a longer text about jazz " * 3, "bread needs flour " * 20]
+Job = tuple[str, int]
+
+
+def answer(backbone: Backbone, job: Job) -> list[NDArray[Any]]:
+    """Everything that one kind of encoding gives for some of the texts."""
+    kind, first = job
+    texts = TEXTS[first:] + TEXTS[:first]
+    if kind == "query":
+        query = backbone.encode_query(texts[0])
+        return [query.vectors, query.spans]
+    if kind == "topics":
+        return list(backbone.encode_topics(texts))
+    documents = backbone.encode_documents(texts)
+    return [documents.windows.vectors, documents.windows.offsets]
+
+
+@pytest.mark.parametrize(("name", "rounds"), [("minilm", 1), ("pylate_checkpoint", 5), ("plain_checkpoint", 50)])
+def test_eight_threads_get_what_one_gets(name: str, rounds: int, request: pytest.FixtureRequest) -> None:
+    """Small encoders and many calls: the more of the time goes into tokens, the sooner shared state shows."""
+    made = request.getfixturevalue(name)
+    backbone = made if isinstance(made, Backbone) else load_backbone(str(made))
+    kinds = ("query", "topics", "query", "documents")
+    jobs: list[Job] = [(kind, first) for kind in kinds for first in range(len(TEXTS))]
+    alone = {job: answer(backbone, job) for job in jobs}
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            together = list(pool.map(lambda job: (job, answer(backbone, job)), jobs * rounds))
+    finally:
+        sys.setswitchinterval(interval)
+    for job, arrays in together:
+        assert all(np.array_equal(one, other) for one, other in zip(arrays, alone[job], strict=True)), job
+
+
 def test_topics_are_content_tokens_only(minilm: Backbone) -> None:
     tesla, quoted = minilm.encode_topics(["Tesla", '"Tesla"!'])
     assert len(tesla) == 1
     assert len(quoted) == 1
     assert len(minilm.encode_topics(["..."])[0]) == 3
-
-
-@pytest.mark.parametrize("fixture", ["pylate_checkpoint", "stanford_checkpoint"])
-def test_foreign_checkpoints_load(fixture: str, request: pytest.FixtureRequest) -> None:
-    folder: Path = request.getfixturevalue(fixture)
-    backbone = load_backbone(str(folder))
-    assert backbone.dimensions == 16
-    query = backbone.encode_query("electric cars, but not Tesla")
-    assert len(query.vectors) == 32  # expanded with mask tokens
-    assert (query.spans[:, 0] >= 0).sum() == 6
-    assert len(backbone.encode_topics(["Tesla"])[0]) == 1
-    documents = backbone.encode_documents(["electric cars, from Tesla.", "bread"])
-    assert [len(documents.windows[i]) for i in range(2)] == [7, 4]  # [CLS] prefix words [SEP]; punctuation skipped
-    assert np.isfinite(maxsim(query.vectors, documents.windows)).all()
-
-
-@pytest.mark.parametrize("fixture", ["pylate_checkpoint", "stanford_checkpoint"])
-def test_long_queries_are_not_cut_at_the_expansion_length(fixture: str, request: pytest.FixtureRequest) -> None:
-    backbone = load_backbone(str(request.getfixturevalue(fixture)))
-    assert len(backbone.encode_query("cars " * 60).vectors) == 63
-
-
-def test_foreign_formats_agree_with_their_weights(stanford_checkpoint: Path) -> None:
-    """The projection in the file is the one that is used."""
-    from safetensors.torch import load_file
-
-    encoder = load_backbone(str(stanford_checkpoint)).encoder
-    loaded = dict(encoder.named_weights())["1.linear.weight"]
-    assert loaded.equal(load_file(stanford_checkpoint / "model.safetensors")["linear.weight"])
-
-
-def test_a_plain_encoder_gets_no_random_projection(plain_checkpoint: Path) -> None:
-    first, second = load_backbone(str(plain_checkpoint)), load_backbone(str(plain_checkpoint))
-    assert first.dimensions == 32
-    assert first.fingerprint == second.fingerprint
-    assert first.encode_query("cars").vectors == pytest.approx(second.encode_query("cars").vectors)
 
 
 def test_presets_follow_the_paper() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -72,13 +73,41 @@ def test_a_query_longer_than_the_window_is_read_to_its_end(shipped: Detector) ->
     assert len(spans) == len(chances) > 300
 
 
+def test_eight_threads_get_what_one_gets(shipped: Detector) -> None:
+    batches = [[*FIRES], [*SILENT], ["a long query without an end " * 60], [*FIRES, *SILENT][::3]]
+    alone = [shipped.detect(batch) for batch in batches]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda i: shipped.detect(batches[i % 4]), range(32)))
+    assert all(found == alone[i % 4] for i, found in enumerate(together))
+
+
+def test_a_threshold_of_the_callers_decides(shipped: Detector) -> None:
+    query = "electric cars, but not Tesla"
+    own = shipped.detect([query])[0]
+    assert own.fired
+    assert 0 < own.score < 1
+    assert not shipped.detect([query], threshold=own.score)[0].fired
+    assert shipped.detect([query], threshold=own.score - 1e-6)[0] == own
+    eager = shipped.detect(["electric cars"], threshold=0.0)[0]
+    assert eager.fired
+    assert eager.topics
+    assert eager.score == shipped.detect(["electric cars"])[0].score < shipped.config.threshold
+    for bad in (-0.1, 1.1, float("nan"), True, "0.5"):
+        with pytest.raises(InvalidInput, match="from 0 to 1"):
+            shipped.detect([query], threshold=bad)  # type: ignore[arg-type]
+
+
+def test_an_uncalibrated_detector_fires_at_the_papers_threshold() -> None:
+    assert DetectorConfig().threshold == 0.76
+
+
 @pytest.mark.parametrize("query", ["", "   ", "word " * 1001])
 def test_bad_queries_are_refused(shipped: Detector, query: str) -> None:
     with pytest.raises(InvalidInput):
         shipped.detect([query])
 
 
-@pytest.mark.parametrize("query", ["?!", "不要", "🙂 -🙂", "\u0000 not x"])
+@pytest.mark.parametrize("query", ["?!", "不要", "🙂 -🙂", "\u0000 not x", "caf\udce9 not \ud83d"])
 def test_odd_queries_get_an_answer(shipped: Detector, query: str) -> None:
     assert isinstance(shipped.detect([query])[0], Detection)
 
