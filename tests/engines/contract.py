@@ -23,17 +23,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_up import (
-    DIMENSIONS,
-    ENCODER,
-    OTHER_ENCODER,
-    batch,
-    document,
-    query,
-    ranking,
-    same_vectors,
-    version_of,
-)
+from made_up import DIMENSIONS, ENCODER, OTHER_ENCODER, batch, document, query, ranking, same_vectors, version_of
 
 from excise.documents import Document
 from excise.engines.base import Engine, Found, Reader, expect

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from excise.errors import InvalidInput
 from excise.vectors import maxsim as module
-from excise.vectors.maxsim import POOLINGS, best_matches, evidence, maxsim
+from excise.vectors.maxsim import POOLINGS, best_matches, evidence, maxsim, maxsim_many
 from excise.vectors.ragged import Ragged
 
 seeds = st.integers(0, 2**32 - 1)
@@ -29,6 +29,20 @@ def test_a_score_never_depends_on_the_neighbours(seed: int, sizes: list[int]) ->
     together = maxsim(query, Ragged.of(documents))
     alone = [float(maxsim(query, Ragged.of([document]))[0]) for document in documents]
     assert together == pytest.approx(alone, abs=1e-5)
+
+
+@given(seeds, lengths, st.lists(st.integers(1, 300), max_size=6), st.sampled_from(["torch", "numpy"]))
+def test_queries_together_score_as_each_alone(
+    seed: int, sizes: list[int], query_sizes: list[int], backend: module.Backend
+) -> None:
+    rng = np.random.default_rng(seed)
+    documents = Ragged.of([unit_vectors(rng, size).astype(np.float16) for size in sizes])
+    queries = [unit_vectors(rng, size) for size in query_sizes]
+    together = maxsim_many(queries, documents, backend)
+    assert together.shape == (len(queries), len(documents))
+    for query, scores in zip(queries, together, strict=True):
+        assert scores == pytest.approx(maxsim(query, documents, backend), rel=1e-6, abs=1e-5)
+        assert np.array_equal(maxsim_many([query], documents, backend)[0], maxsim(query, documents, backend))
 
 
 @given(seeds, lengths)

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 import workers
 from filelock import FileLock
+from index_folders import has_leavings
 from made_up import ENCODER, batch
 
 from excise.engines import MANIFEST, LocalEngine
@@ -58,12 +59,6 @@ def ended(running: subprocess.Popen[bytes]) -> dict[str, object]:
     return dict(json.loads(lines[-1]))
 
 
-def leavings(folder: Path) -> bool:
-    """Whether something half-written lies about."""
-    named = {entry.name for entry in LocalEngine.open(folder).reader().manifest.segments}
-    return (folder / f"{MANIFEST}.new").exists() or {path.name for path in folder.glob("segment-*")} != named
-
-
 @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGINT])
 def test_a_writer_killed_at_any_moment_loses_nothing_it_has_told(tmp_path: Path, fault: signal.Signals) -> None:
     kills = (200 if fault == signal.SIGKILL else 40) if SOAK else (12 if fault == signal.SIGKILL else 4)
@@ -85,12 +80,12 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_has_told(tmp_path: Path,
                 if done % 50 == 0:  # Python drops an interrupt that comes while it collects garbage
                     os.kill(child, fault)
             versions = _whole(folder, versions, seed, done)
-            half_written += (folder / MANIFEST).exists() and leavings(folder)
+            half_written += (folder / MANIFEST).exists() and has_leavings(folder)
             engine = LocalEngine.create(folder, ENCODER)
             engine.add(*batch(["afterwards"], version=seed))
             versions = workers.Write("add", ("afterwards",), seed).applied(versions)
             assert workers.state_of(engine.reader()) == versions
-            assert not leavings(folder)
+            assert not has_leavings(folder)
     if SOAK and fault == signal.SIGKILL:
         assert half_written > 0  # some of the kills came in the middle of a write
 
@@ -128,7 +123,7 @@ def test_two_writers_and_three_readers_at_once(tmp_path: Path) -> None:
     assert workers.state_of(LocalEngine.open(folder).reader()) == {
         f"{name}-{number}-{i}": number for name in ("left", "right") for number in kept for i in range(workers.BATCH)
     }
-    assert not leavings(folder)
+    assert not has_leavings(folder)
 
 
 def _fill(folder: Path, limit: int) -> str:
@@ -141,7 +136,7 @@ def _fill(folder: Path, limit: int) -> str:
     assert versions
     engine = LocalEngine.open(folder)
     assert workers.state_of(engine.reader()) == versions
-    assert not leavings(folder)
+    assert not has_leavings(folder)
     engine.delete(list(versions)[:1])
     assert len(engine.reader()) == len(versions) - 1
     return str(message["sentence"])
