@@ -15,8 +15,8 @@ from pathlib import Path
 from threading import Lock
 
 from excise.documents import Document
+from excise.durable import make_folder, replace_file, unfinished
 from excise.engines.base import check_batch, expect, expect_encoder
-from excise.engines.local.durable import make_folder, replace_file, unfinished
 from excise.engines.local.manifest import (
     MANIFEST,
     Manifest,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
-from excise.engines.local.durable import sync
+from excise.durable import sync
 from excise.engines.local.manifest import SegmentEntry
 from excise.engines.local.segment import (
     DIGESTS,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from excise.engines.local.durable import make_folder, replace_file, sync, unfinished
+from excise.durable import make_folder, replace_file, sync, unfinished
 from excise.errors import ExciseError
 from excise.text import clean
 
