@@ -181,7 +181,7 @@ class Backbone:
         """Texts of like length together: which they are, and their token vectors."""
         import torch
 
-        for places in batches(lengths):
+        for places in batches(lengths, self.encoder.pass_tokens):
             with torch.inference_mode():
                 output = self.encoder([texts[i] for i in places], task, self.length(task))
             yield places, output

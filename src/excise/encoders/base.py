@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from torch import Tensor, nn
 
+from excise.encoders.batching import PADDED_TOKENS
 from excise.encoders.fingerprints import FileState, file_states
 from excise.encoders.tokens import TextTokenizer
 
@@ -34,13 +35,16 @@ class TokenEncoder(nn.Module, ABC):
     dimensions
         the width of its vectors.
     positions
-        the most tokens that it can read at once.
+        the most tokens of one text that it can read.
+    pass_tokens
+        how many tokens of several texts, padding included, are best encoded at once.
     """
 
     tokenizer: TextTokenizer
     prompts: Mapping[str, str]
     dimensions: int
     positions: int
+    pass_tokens: int = PADDED_TOKENS
     _origin: tuple[FileState, ...] = ()
     _loaded: int = 0
 

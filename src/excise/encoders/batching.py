@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor
 
-PADDED_TOKENS = 4_096  # tokens in one pass, padding included: it bounds the memory that a pass takes
+# Tokens in one pass, padding included: it bounds the memory that a pass takes. Much larger passes are slower on one
+# thread, since what a layer writes has left the processor's cache before the next one reads it; much smaller ones keep
+# several threads waiting for each other.
+PADDED_TOKENS = 4_096
 
 
 def batches(lengths: Sequence[int], padded_tokens: int = PADDED_TOKENS) -> Iterator[list[int]]:

@@ -20,6 +20,8 @@ from excise.encoders.tokens import TextTokenizer
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
 
+_DEVICE_TOKENS = 16_384  # graphics cards are fast only when they have much to do at once
+
 
 class CheckpointEncoder(TokenEncoder):
     """A late-interaction model of sentence-transformers."""
@@ -32,6 +34,8 @@ class CheckpointEncoder(TokenEncoder):
         self.prompts = {task: prompt for task, prompt in self.pipeline.prompts.items() if prompt}
         self.dimensions = int(self.pipeline.get_embedding_dimension() or self.width)
         self.positions = int(self.transformer.config.max_position_embeddings)
+        if self.pipeline.device.type != "cpu":
+            self.pass_tokens = _DEVICE_TOKENS
         # The pipeline's own tokenizer is switched between lengths and sides by every call.
         self._tokenizing = Lock()
         self._came_from(files)
