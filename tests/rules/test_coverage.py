@@ -118,13 +118,13 @@ def test_the_scale_of_scores_and_answers_does_not_matter(drawn: tuple[np.ndarray
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"lead": -1},
-        {"asked_bonus": -0.5},
+        {"margin": -1},
+        {"title_bonus": -0.5},
         {"evidence_floor": 1.5},
         {"shortlist": 0},
         {"minimum_shortlist": 1},
         {"match_fraction": True},
-        {"many": 0},
+        {"few_matches": 0},
     ],
 )
 def test_constants_are_checked(wrong: dict[str, object]) -> None:
