@@ -86,7 +86,7 @@ def _read(place: Path) -> dict[str, str]:
 
 
 def _write(place: Path, content: dict[str, str]) -> None:
-    """Replace the file in one step: a reader sees the old one or the new one, never a part."""
+    """Replace the file in one step, by way of a name that no other process writing at this moment has chosen."""
     place.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=place.parent, prefix=_FILE)
     try:
