@@ -28,7 +28,7 @@ from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import LONG, SHORT, Windowing
 
 if TYPE_CHECKING:
-    from excise.encoders.base import Task, TokenEncoder, TokenVectors
+    from excise.encoders.token_encoder import Task, TokenEncoder, TokenVectors
 
 DEFAULT = "minilm"
 

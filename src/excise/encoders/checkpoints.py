@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
-from excise.encoders.base import Task, TokenEncoder, TokenVectors
+from excise.encoders.token_encoder import Task, TokenEncoder, TokenVectors
 from excise.encoders.tokens import TextTokenizer
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from excise.encoders.base import Task, TokenEncoder, TokenVectors
 from excise.encoders.batching import padded
 from excise.encoders.bert import Bert, load_bert
+from excise.encoders.token_encoder import Task, TokenEncoder, TokenVectors
 from excise.encoders.tokens import TextTokenizer
 from excise.errors import BackboneError
 

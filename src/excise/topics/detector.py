@@ -27,7 +27,7 @@ from excise.topics.spans import read_topics
 from excise.topics.words import is_content
 
 if TYPE_CHECKING:
-    from excise.encoders.base import TokenEncoder
+    from excise.encoders.token_encoder import TokenEncoder
     from excise.encoders.tokens import TextTokenizer
     from excise.topics.tagger import TokenTagger
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from excise.encoders.lora import inject, load_lora_state, lora_state, merge
 
 if TYPE_CHECKING:
-    from excise.encoders.base import TokenEncoder
+    from excise.encoders.token_encoder import TokenEncoder
 
 
 class TokenTagger(nn.Module):

@@ -21,7 +21,7 @@ from excise.suites import bundled
 from excise.vectors.ragged import Vectors
 
 if TYPE_CHECKING:
-    from excise.encoders.base import TokenEncoder
+    from excise.encoders.token_encoder import TokenEncoder
 
 FILE = "minilm-projection.safetensors"
 _SPECIAL_WEIGHT = 0.1  # [CLS] and [SEP] stand in every text and name nothing

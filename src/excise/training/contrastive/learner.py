@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from excise.encoders.backbone import Backbone
-from excise.encoders.base import Task
 from excise.encoders.lora import SwitchedLora
+from excise.encoders.token_encoder import Task
 from excise.rules.paper import Constants
 
 Kind = Literal["adapter", "lora", "full", "query"]
