@@ -1,4 +1,4 @@
-"""``excise eval``, ``eval-pairs``, ``report``, ``diagnose`` and ``calibrate``."""
+"""``excise eval``, ``eval-pairs``, ``eval-coverage``, ``report``, ``diagnose`` and ``calibrate``."""
 
 from __future__ import annotations
 
@@ -77,6 +77,42 @@ def eval_pairs_command(
             file, systems, out_, limit=limit, baseline=baseline, overwrite=overwrite, progress=progress
         )
     _show(report, f"{report.file}, {report.pairs:,} pairs", "accuracy", out_, json_)
+
+
+def eval_coverage_command(
+    labels: Annotated[list[Path], typer.Argument(help="Files of graded candidates, JSON lines.")],
+    systems: Systems,
+    out_: Out,
+    corpus: Annotated[list[str], typer.Option("--corpus", help="name=FILE, for each corpus that the labels name.")],
+    index: Annotated[
+        list[str] | None,
+        typer.Option("--index", "-i", help="name=DIR, the index of a corpus; by default in the cache."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first so many searches.")] = None,
+    overwrite: Overwrite = False,
+    json_: Json = False,
+) -> None:
+    """Measure whether what systems remove covers the topic: precision, recall, calibration, foreign topics."""
+    need("the evaluation", "eval", "bm25s", "ir_measures", "matplotlib")
+    from excise.evaluation.experiments.coverage_run import evaluate_coverage
+    from excise.evaluation.experiments.run_folder import RELIABILITY
+    from excise.evaluation.report.reliability_plot import draw_reliability
+
+    corpora, indexes = _by_name("--corpus", corpus), _by_name("--index", index or [])
+    with bar() as progress:
+        report = evaluate_coverage(
+            labels, corpora, systems, out_, indexes=indexes, limit=limit, overwrite=overwrite, progress=progress
+        )
+    if report.reliability:
+        draw_reliability(report, out_ / RELIABILITY)
+    if json_:
+        typer.echo(json.dumps(report.to_dict(), ensure_ascii=False))
+        return
+    from excise.cli.render import say, show
+    from excise.cli.render_evaluation import coverage_tables
+
+    show(coverage_tables(report))
+    say(f"wrote {out_}", "dim")
 
 
 def report_command(
@@ -187,6 +223,19 @@ def _show(report: SuiteReport | PairReport, title: str, tested: str, folder: Pat
 
     show(outcome_table(report, title, tested))
     say(f"wrote {folder}", "dim")
+
+
+def _by_name(option: str, values: list[str]) -> dict[str, Path]:
+    """What ``name=PATH`` stands for, given any number of times."""
+    found: dict[str, Path] = {}
+    for value in values:
+        name, equals, path = value.partition("=")
+        if not equals or not name.strip() or not path.strip():
+            raise InvalidInput(f"{option} takes a corpus' name and a path, as in scifact=corpus.jsonl, got {value!r}.")
+        if name in found:
+            raise InvalidInput(f"{option} names {name!r} twice.")
+        found[name] = Path(path)
+    return found
 
 
 def _make_folder(folder: Path) -> None:

@@ -1,8 +1,8 @@
-"""How measurements look in a terminal: outcomes by system, sweeps of constants, the diagnosis."""
+"""How measurements look in a terminal: outcomes and removals by system, sweeps of constants, the diagnosis."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -11,11 +11,25 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from excise.evaluation.experiments.calibration import Sweep
+    from excise.evaluation.experiments.coverage_report import CoverageReport
     from excise.evaluation.experiments.diagnosis import Diagnosis
     from excise.evaluation.experiments.pair_run import PairReport
-    from excise.evaluation.experiments.suite_report import SuiteReport
+    from excise.evaluation.experiments.suite_report import Estimates, SuiteReport
 
 _SIGNIFICANT = 0.05
+_REMOVALS = {  # measure, and how its column is headed
+    "precision": "prec.",
+    "precision_1+": "prec.\n1+",
+    "recall": "recall",
+    "removed_grade_1": "gr. 1\ngone",
+    "removed_grade_0": "gr. 0\ngone",
+    "average_precision": "AP",
+    "brier": "Brier",
+    "foreign_removals": "foreign\ngone",
+    "foreign_removals@10": "\n@10",
+    "present_removals": "present\ngone",
+    "present_removals@10": "\n@10",
+}
 
 
 def outcome_table(report: SuiteReport | PairReport, title: str, tested: str) -> Table:
@@ -32,6 +46,33 @@ def outcome_table(report: SuiteReport | PairReport, title: str, tested: str) -> 
         against = report.significance.get(name, {}).get(tested)
         star = "*" if against is not None and against.p_value < _SIGNIFICANT else ""
         table.add_row(Text(name + star), *(f"{own[column].mean:.3f}" if column in own else "" for column in columns))
+    return table
+
+
+def coverage_tables(report: CoverageReport) -> RenderableType:
+    """What each system removes: a table over all searches, and one for each corpus where there are several."""
+    counts = f"{report.searches:,} searches, {report.candidates:,} labelled candidates"
+    tables = [_removal_table(f"{', '.join(report.labels)}: {counts}", report.systems)]
+    if len(report.corpora) > 1:
+        tables += [_removal_table(corpus, systems) for corpus, systems in report.corpora.items()]
+    tables[-1].caption = (
+        "prec., recall: of what covers the topic (1+: or mentions it); gr. 1, gr. 0: the share removed of what "
+        "mentions it, of what does not; foreign, present: documents removed a search, and out of the frozen top "
+        "ten, where the corpus does not have the topic, and where it does"
+    )
+    tables[-1].caption_justify = "left"
+    return Group(*tables)
+
+
+def _removal_table(title: str, systems: Mapping[str, Estimates]) -> Table:
+    table = Table(title=Text(f"\n{title}", style="bold"), title_justify="left", box=None, padding=(0, 1, 0, 0))
+    table.add_column("system", overflow="fold")
+    columns = [name for name in _REMOVALS if any(name in own for own in systems.values())]
+    for name in columns:
+        table.add_column(_REMOVALS[name], justify="right", no_wrap=True)
+    for system, own in systems.items():
+        figures = (f"{own[name].mean:.{2 if 'removals' in name else 3}f}" if name in own else "" for name in columns)
+        table.add_row(Text(system), *figures)
     return table
 
 

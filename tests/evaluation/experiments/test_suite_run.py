@@ -65,11 +65,14 @@ def test_the_summary(finished: Path) -> None:
     ]
     assert (metrics["suite"], metrics["split"], metrics["queries"]) == ("small", "dev", 18)
     assert list(metrics["systems"]) == SYSTEMS.split(",")
-    assert list(metrics["systems"]["frozen"]) == list(METRICS)
+    assert list(metrics["systems"]["excise:oracle"]) == list(METRICS)
+    assert list(metrics["systems"]["frozen"]) == [name for name in METRICS if name != "removal_precision"]
     assert set(metrics["tiers"]) == {"T1", "T2", "T3", "plain", "AND", "OR"}
     frozen, excised = metrics["systems"]["frozen"], metrics["systems"]["excise:oracle"]
     assert excised["success@10"] >= frozen["success@10"]
     assert excised["leaked_documents@10"] < frozen["leaked_documents@10"]
+    assert frozen["unlabelled_removed"] == 0.0
+    assert 0.5 < excised["removal_precision"] <= 1.0
     assert (frozen["fire_rate"], excised["fire_rate"]) == (0.0, pytest.approx(14 / 18))
     low, high = metrics["intervals"]["frozen"]["hit@10"]
     assert low <= frozen["hit@10"] <= high
@@ -93,7 +96,7 @@ def test_a_line_per_system_and_query(finished: Path) -> None:
     assert record["topics"][0]["text"] == record["metadata"]["excluded"][0]
     assert list(record["metrics"]) == list(METRICS)
     assert [hit["rank"] for hit in record["top"]] == list(range(1, 11))
-    keys = {"rank", "id", "title", "score", "frozen_rank", "evidence", "status", "label"}
+    keys = {"rank", "id", "title", "score", "frozen_rank", "evidence", "status", "probability", "label"}
     assert all(set(hit) == keys for hit in record["top"])
     assert {hit["label"] for r in records for hit in r["top"]} == {"gold", "excluded", "neutral"}
     assert not set(record["removed"]) & {hit["id"] for hit in record["top"]}

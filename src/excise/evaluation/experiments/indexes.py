@@ -15,7 +15,7 @@ from excise.search.operator import Excise, load
 from excise.suites.suites import Suite
 
 
-def load_operator(suite: Suite, index: Path | None = None) -> Excise:
+def load_operator(suite: Suite, index: Path | None = None, backbone: Backbone | None = None) -> Excise:
     """The shipped operator, with the index of a suite where there is one already.
 
     Parameters
@@ -24,10 +24,12 @@ def load_operator(suite: Suite, index: Path | None = None) -> Excise:
         whose corpus is wanted.
     index
         where the index is; by default :func:`index_place`. One that is there decides which encoder is loaded.
+    backbone
+        an encoder that is loaded already; an index of another one is refused.
     """
     if index is not None:
-        return load(index) if _is_index(index) else load()
-    backbone = load_backbone(DEFAULT)
+        return load(index if _is_index(index) else None, backbone=backbone)
+    backbone = backbone or load_backbone(DEFAULT)
     place = index_place(suite, backbone)
     return load(place if _is_index(place) else None, backbone=backbone)
 

@@ -20,6 +20,7 @@ from excise.errors import ExciseError
 from excise.text import clean
 
 CONFIG, LINES, METRICS = "config.json", "per_query.jsonl", "metrics.json"
+SEARCH_LINES, RELIABILITY = "per_search.jsonl", "reliability.svg"  # of runs over graded labels
 _LONGEST = 200  # of a system's name in a file name: file systems take 255 bytes
 
 Values = Mapping[str, float | None]
@@ -56,10 +57,13 @@ class RunFolder:
         everything that the outcomes depend on, in plain types; ``systems`` names the systems.
     overwrite
         discard a run that is there already.
+    lines
+        the name of the file that the lines are in.
     """
 
-    def __init__(self, folder: Path, config: Mapping[str, Any], overwrite: bool = False) -> None:
+    def __init__(self, folder: Path, config: Mapping[str, Any], overwrite: bool = False, lines: str = LINES) -> None:
         self.folder = folder
+        self.lines = folder / lines
         self.config = config
         self.finished: dict[tuple[str, str], Values] = {}
         self._runs = run_names(config["systems"])
@@ -83,7 +87,9 @@ class RunFolder:
         ranked = [line for line in added if line.system in rankings]
         try:
             self._append({self._runs[line.system]: _trec(line, rankings[line.system]) for line in ranked})
-            self._append({LINES: "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)})
+            self._append(
+                {self.lines.name: "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)}
+            )
         except OSError as error:
             raise RunError(f"could not write to {self.folder}: {error.strerror or error}.") from error
         self.finished |= {(record["system"], record["id"]): record["metrics"] for record in records}
@@ -94,7 +100,7 @@ class RunFolder:
 
     def _check_same(self) -> None:
         config = self.folder / CONFIG
-        if not config.exists() and not (self.folder / LINES).exists():
+        if not config.exists() and not self.lines.exists():
             return
         try:
             before = json.loads(config.read_text(encoding="utf-8"))
@@ -110,7 +116,7 @@ class RunFolder:
 
     def _keep_finished(self) -> None:
         """Read the lines that are whole, and take out of the files what an interruption left half done."""
-        self._keep(LINES, self._is_line)
+        self._keep(self.lines.name, self._is_line)
         for system, run in self._runs.items():
             done = {_word(id).encode() for name, id in self.finished if name == system}
             self._keep(run, lambda row, done=done: row.split(b" ", 1)[0] in done)  # type: ignore[misc]
@@ -136,7 +142,8 @@ class RunFolder:
             replace_file(path, b"".join(line + b"\n" for line in kept))
 
     def _clear(self) -> None:
-        for path in (*self.folder.glob("run.*.trec"), *(self.folder / name for name in (METRICS, LINES, CONFIG))):
+        named = (METRICS, LINES, SEARCH_LINES, RELIABILITY, CONFIG)
+        for path in (*self.folder.glob("run.*.trec"), *(self.folder / name for name in named)):
             path.unlink(missing_ok=True)
             unfinished(path).unlink(missing_ok=True)
 

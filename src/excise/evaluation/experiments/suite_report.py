@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from excise.evaluation.experiments.run_config import RunConfig
-from excise.evaluation.measures.outcomes import TOP, Estimate, PerQuery
+from excise.evaluation.measures.estimates import Estimate
+from excise.evaluation.measures.outcomes import TOP, PerQuery
 from excise.evaluation.measures.significance import Comparison
 from excise.evaluation.systems.rankings import Ranking
 from excise.suites.suites import Query

@@ -116,7 +116,7 @@ def _run_case(case: Case, suite: Suite, systems: Sequence[System], detections: D
     lines = []
     for system in _missing(query, systems, folder):
         ranking = system.rank(case, detections[system.source, query.id])
-        outcome = outcome_of(query.id, ranking.ids, relevance, excluded, ranking.fired)
+        outcome = outcome_of(query.id, ranking.ids, relevance, excluded, ranking.fired, removed=ranking.removed)
         lines.append(QueryLine.of(system.name, query, ranking, outcome, golds, excluded))
     folder.add(lines, {line.system: [(one.id, one.score) for one in line.ranking.documents] for line in lines})
 

@@ -9,19 +9,22 @@ ndcg@10                   nDCG@10 of ``ir_measures``
 xndcg@10                  (DCG of golds - beta * DCG of excluded documents) / ideal DCG of golds; it may be negative
 recall@100                the share of the query's golds that are in the top hundred (R@100 of ``ir_measures``)
 fire_rate                 the share of queries on which the operator fired
+removal_precision         of the removed documents that are golds or excluded ones, the share that are excluded ones
+unlabelled_removed        how many of the removed documents are neither
 ========================  =============================================================================================
 
-An outcome is None where the suite leaves it without a meaning: leaks of a query that rules nothing out, and all that
-asks for golds where there are none. Means are over the queries that have the outcome. A query that rules nothing out
+An outcome is None where the suite leaves it without a meaning: leaks of a query that rules nothing out, all that asks
+for golds where there are none, removals where either is missing, and their precision where nothing labelled was
+removed. Means are over the queries that have the outcome. A query that rules nothing out
 cannot leak, so that its success is its hit, and its xndcg its ndcg.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import ir_measures
 import numpy as np
@@ -29,7 +32,7 @@ from ir_measures import Measure, R, Success, nDCG
 from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
-from excise.evaluation.measures.significance import bootstrap_means
+from excise.evaluation.measures.estimates import Estimate, bootstrapped, proportion
 from excise.suites.suites import Query, Suite
 
 RankedIds = Mapping[str, Sequence[str]]
@@ -38,8 +41,6 @@ RankedIds = Mapping[str, Sequence[str]]
 TOP = 10
 RECALL_DEPTH = 100
 _NDCG, _HIT, _RECALL = nDCG @ TOP, Success @ TOP, R @ RECALL_DEPTH
-_RESAMPLES = 2_000  # enough for an interval; a p-value takes more
-_NORMAL_95 = 1.959963984540054
 _FIELDS = {
     "success@10": "success",
     "hit@10": "hit",
@@ -49,6 +50,8 @@ _FIELDS = {
     "xndcg@10": "xndcg",
     "recall@100": "recall",
     "fire_rate": "fired",
+    "removal_precision": "removal_precision",
+    "unlabelled_removed": "unlabelled_removed",
 }
 METRICS = tuple(_FIELDS)
 _BINARY = frozenset({"success@10", "hit@10", "leak@10", "fire_rate"})
@@ -67,6 +70,8 @@ class PerQuery:
     xndcg: float | None
     recall: float | None
     fired: bool | None = None
+    removal_precision: float | None = None
+    unlabelled_removed: float | None = None
 
     def values(self) -> dict[str, float | None]:
         """The outcomes by the names of the metrics."""
@@ -83,21 +88,12 @@ class PerQuery:
         >>> PerQuery.of("q1", outcome.values()) == outcome
         True
         """
+        told = {metric: values.get(metric) for metric in _FIELDS}  # an older run lacks the newer metrics
         found = {
-            name: bool(values[metric]) if metric in _BINARY and values[metric] is not None else values[metric]
+            name: bool(told[metric]) if metric in _BINARY and told[metric] is not None else told[metric]
             for metric, name in _FIELDS.items()
         }
         return cls(id, **found)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over ``n`` queries and its 95% interval."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
 
 
 def outcomes_of(
@@ -138,6 +134,7 @@ def outcome_of(
     excluded: frozenset[str],
     fired: bool | None = None,
     beta: float = 1.0,
+    removed: Sequence[str] | None = None,
 ) -> PerQuery:
     """The outcomes of one query.
 
@@ -155,18 +152,25 @@ def outcome_of(
         whether the operator fired.
     beta
         what an excluded document costs in xndcg, in golds.
+    removed
+        the documents that were taken out of the ranking; None where that is not known.
 
     Examples
     --------
     >>> outcome = outcome_of("q1", ["other", "gold", "bad"], {"gold": 1}, frozenset({"bad"}))
     >>> outcome.hit, outcome.leak, outcome.success, round(outcome.ndcg, 3)
     (True, True, False, 0.631)
+    >>> outcome = outcome_of("q1", ["other"], {"gold": 1}, frozenset({"bad"}), removed=["bad", "gold", "unread"])
+    >>> outcome.removal_precision, outcome.unlabelled_removed
+    (0.5, 1.0)
     """
     if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta < math.inf:
         raise InvalidInput(f"beta must be a number of at least 0, got {beta!r}.")
     if len(set(ranking)) < len(ranking):
         raise InvalidInput(f"the ranking of query {id!r} holds a document twice.")
-    measured = _measured(ranking, relevance) if _golds(relevance) else None
+    golds = _golds(relevance)
+    measured = _measured(ranking, relevance) if golds else None
+    gone = _removals(removed, golds.keys(), excluded)
     leaked = len(excluded.intersection(ranking[:TOP]))
     hit = None if measured is None else measured[_HIT] > 0
     return PerQuery(
@@ -179,6 +183,8 @@ def outcome_of(
         xndcg=xndcg(ranking, relevance, excluded, beta),
         recall=None if measured is None else measured[_RECALL],
         fired=fired,
+        removal_precision=gone.precision,
+        unlabelled_removed=gone.unlabelled,
     )
 
 
@@ -234,7 +240,7 @@ def aggregate(outcomes: Sequence[PerQuery], seed: int = 0) -> dict[str, Estimate
     for metric in METRICS:
         values = np.array(list(by_query(outcomes, metric).values()), dtype=np.float64)
         if values.size:
-            estimates[metric] = _proportion(values) if metric in _BINARY else _bootstrapped(values, seed)
+            estimates[metric] = _share(values) if metric in _BINARY else bootstrapped(values, seed)
     return estimates
 
 
@@ -290,7 +296,7 @@ def accuracy(holds: Iterable[bool]) -> Estimate:
     values = np.array(list(holds), dtype=np.float64)
     if values.size == 0:
         raise InvalidInput("there are no pairs to take the accuracy of.")
-    return _proportion(values)
+    return _share(values)
 
 
 def _measured(ranking: Sequence[str], relevance: Mapping[str, int]) -> dict[Measure, float]:
@@ -299,6 +305,21 @@ def _measured(ranking: Sequence[str], relevance: Mapping[str, int]) -> dict[Meas
     scored = {document: float(-rank) for rank, document in enumerate(ranking[:RECALL_DEPTH])}
     found = ir_measures.iter_calc([_NDCG, _HIT, _RECALL], {"q": dict(relevance)}, {"q": scored})
     return {_NDCG: 0.0, _HIT: 0.0, _RECALL: 0.0} | {one.measure: float(one.value) for one in found}
+
+
+class _Removals(NamedTuple):
+    """What is known of the removed documents."""
+
+    precision: float | None = None
+    unlabelled: float | None = None
+
+
+def _removals(removed: Sequence[str] | None, golds: Set[str], excluded: Set[str]) -> _Removals:
+    if removed is None or not golds or not excluded:
+        return _Removals()
+    right = sum(document in excluded for document in removed)
+    labelled = right + sum(document in golds for document in removed)
+    return _Removals(right / labelled if labelled else None, float(len(removed) - labelled))
 
 
 def _golds(relevance: Mapping[str, int]) -> dict[str, int]:
@@ -318,17 +339,5 @@ def _group(query: Query, key: str) -> str | None:
     raise InvalidInput(f"queries cannot be grouped by {key!r}: for query {query.id!r} it is a {type(value).__name__}.")
 
 
-def _proportion(values: NDArray[np.float64]) -> Estimate:
-    """Wilson's score interval of a share."""
-    n, share, z = values.size, float(values.mean()), _NORMAL_95
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    # At the ends the interval reaches them exactly; rounding must not push it past.
-    low = 0.0 if share == 0 else max(0.0, centre - half)
-    high = 1.0 if share == 1 else min(1.0, centre + half)
-    return Estimate(share, low, high, n)
-
-
-def _bootstrapped(values: NDArray[np.float64], seed: int) -> Estimate:
-    low, high = np.quantile(bootstrap_means(values, _RESAMPLES, seed), (0.025, 0.975))
-    return Estimate(float(values.mean()), float(low), float(high), values.size)
+def _share(values: NDArray[np.float64]) -> Estimate:
+    return proportion(int(values.sum()), values.size)

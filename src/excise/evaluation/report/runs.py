@@ -115,6 +115,8 @@ def _metrics(folder: Path) -> dict[str, Any]:
     content = _object(text, str(path))
     if not isinstance(content.get("systems"), dict) or not content["systems"]:
         raise InvalidInput(f"{path}: has no 'systems'; it was not written by 'excise eval'.")
+    if "labels" in content:
+        raise InvalidInput(f"{path}: written by 'excise eval-coverage', whose measures have no place in this report.")
     return content
 
 

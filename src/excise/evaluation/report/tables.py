@@ -13,13 +13,15 @@ from excise.evaluation.measures.outcomes import METRICS
 from excise.evaluation.report.runs import Difference, EvaluatedRun
 
 LOWER_IS_BETTER = frozenset({"leak@10", "leaked_documents@10"})
-UNRANKED = frozenset({"fire_rate"})
+UNRANKED = frozenset({"fire_rate", "unlabelled_removed"})
 TIER_METRICS = ("success@10", "hit@10", "leak@10", "ndcg@10", "xndcg@10")
 NAMES = {
     "ndcg@10": "nDCG@10",
     "xndcg@10": "xnDCG@10",
     "leaked_documents@10": "leaked docs@10",
     "fire_rate": "fire rate",
+    "removal_precision": "removal precision",
+    "unlabelled_removed": "unlabelled removed",
 }
 LADDER = {
     "frozen": "the index alone",

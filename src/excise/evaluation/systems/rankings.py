@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 from excise.documents import Document
 from excise.evaluation.systems.cases import Case
-from excise.results import Detection, Status, Topic
+from excise.results import Detection, Judged, Status, Topic
 from excise.rules.decision import Decision, Floats
 from excise.search.stages import Judgement
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A document in a ranking. ``frozen_rank`` is None where the frozen shortlist does not hold it."""
+    """A document in a ranking, or one that was taken out of it.
+
+    ``frozen_rank`` is None where the frozen shortlist does not hold it, and ``probability``, that it covers the topic,
+    where the system gives none.
+    """
 
     id: str
     title: str
@@ -22,19 +26,25 @@ class Ranked:
     frozen_rank: int | None
     evidence: float | None = None
     status: Status = "kept"
+    probability: float | None = None
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Documents best first, what was removed, and the topics that were acted on: none where nothing fired."""
+    """Documents best first, those that were taken out, and the topics that were acted on: none where nothing fired."""
 
     documents: tuple[Ranked, ...]
-    removed: tuple[str, ...] = ()
+    removals: tuple[Ranked, ...] = ()
     topics: tuple[Topic, ...] = ()
 
     @property
     def ids(self) -> list[str]:
         return [document.id for document in self.documents]
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """The ids of what was taken out."""
+        return tuple(document.id for document in self.removals)
 
     @property
     def fired(self) -> bool:
@@ -59,12 +69,16 @@ def found_ranking(case: Case, documents: Sequence[Document], scores: Sequence[fl
 def judged_ranking(judgement: Judgement, topics: tuple[Topic, ...]) -> Ranking:
     """The shortlist as the operator left it."""
     candidates, decision = judgement.candidates, judgement.decision
-    kept = [candidates[i] for i in decision.kept]
     return Ranking(
-        documents=tuple(Ranked(c.id, c.title, c.score, c.frozen_rank, c.evidence, c.status) for c in kept),
-        removed=tuple(candidates[i].id for i in decision.removed),
+        documents=tuple(_ranked(candidates[i]) for i in decision.kept),
+        removals=tuple(_ranked(candidates[i]) for i in decision.removed),
         topics=topics,
     )
+
+
+def _ranked(one: Judged) -> Ranked:
+    probability = getattr(one, "probability", None)
+    return Ranked(one.id, one.title, one.score, one.frozen_rank, one.evidence, one.status, probability)
 
 
 def penalised_ranking(case: Case, evidence: Floats, decision: Decision, topics: tuple[Topic, ...]) -> Ranking:
