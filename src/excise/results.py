@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Branch = Literal["floor", "relative", "absolute", "coverage", "few"]
-Status = Literal["kept", "penalised", "protected", "mentions", "removed"]
+Branch = Literal["floor", "relative", "absolute", "coverage", "caution", "clear", "few"]
+Status = Literal["kept", "penalised", "protected", "mentions", "doubtful", "removed"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,11 @@ class Detection:
 
 @dataclass(frozen=True)
 class Hit:
-    """One result. ``frozen_rank`` is its rank before the operator; ``evidence`` is None where nothing was excluded."""
+    """One result. ``frozen_rank`` is its rank before the operator; ``evidence`` is None where nothing was excluded.
+
+    ``probability`` (that it covers an excluded topic) is the cautious rule's; ``passage`` is where it names or touches
+    a topic that it was judged by.
+    """
 
     rank: int
     id: str
@@ -46,24 +50,29 @@ class Hit:
     frozen_rank: int
     evidence: float | None
     status: Status
+    probability: float | None = None
+    passage: str | None = None
 
 
 @dataclass(frozen=True)
 class Removed:
-    """A document that was taken out of the results, and the evidence against it."""
+    """A document that was taken out of the results, the evidence against it, and the passage that convicts it."""
 
     id: str
     title: str
     evidence: float
     frozen_rank: int
     score: float
+    probability: float | None = None
+    passage: str | None = None
 
 
 @dataclass(frozen=True)
 class Judged:
     """One candidate of the shortlist as the rule saw it.
 
-    ``opening``, ``lead`` and ``asked`` (the query names its title) belong to the coverage rule.
+    ``opening``, ``lead`` and ``asked`` (the query names its title) belong to the coverage rule, ``probability`` (that
+    it covers a topic) to the cautious one. ``passage`` is where what does not simply stay names or touches a topic.
     """
 
     id: str
@@ -76,6 +85,8 @@ class Judged:
     opening: float | None = None
     lead: float | None = None
     asked: bool | None = None
+    probability: float | None = None
+    passage: str | None = None
 
 
 @dataclass(frozen=True)

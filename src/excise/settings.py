@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from excise.errors import InvalidInput
+from excise.rules.caution import Caution
 from excise.rules.coverage import Coverage
 from excise.rules.paper import Constants
 from excise.vectors.maxsim import POOLINGS, Pooling
 
-Rule = Literal["coverage", "paper"]
+Rule = Literal["coverage", "caution", "paper"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 Scoring = Literal["full", "masked"]
 DEFAULT = "default"
 
@@ -22,9 +24,10 @@ class Settings:
     Parameters
     ----------
     rule
-        "coverage" removes all that covers the topic (:mod:`excise.rules.coverage`); "paper" is its Algorithm 1.
-    constants, coverage
-        the constants of the two rules.
+        "coverage" removes all that covers the topic (:mod:`excise.rules.coverage`); "caution" only what surely does,
+        by a calibrated probability (:mod:`excise.rules.caution`); "paper" is its Algorithm 1.
+    constants, coverage, caution
+        the constants of the paper's rule and of the other two.
     pooling
         how evidence is pooled over topic tokens: "mean", "max", "top-m" or "per-topic".
     scoring
@@ -45,6 +48,7 @@ class Settings:
     rule: Rule = "coverage"
     constants: Constants = field(default_factory=Constants)
     coverage: Coverage = field(default_factory=Coverage)
+    caution: Caution = field(default_factory=Caution)
     pooling: Pooling = "per-topic"
     scoring: Scoring = "masked"
     reembed: bool = False
@@ -54,8 +58,8 @@ class Settings:
     fire_threshold: float | None = None
 
     def __post_init__(self) -> None:
-        if self.rule not in ("coverage", "paper"):
-            raise InvalidInput(f"rule must be 'coverage' or 'paper', got {self.rule!r}.")
+        if self.rule not in RULES:
+            raise InvalidInput(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}.")
         if self.scoring not in ("full", "masked"):
             raise InvalidInput(f"scoring must be 'full' or 'masked', got {self.scoring!r}.")
         if self.pooling not in POOLINGS:
@@ -66,32 +70,53 @@ class Settings:
         if fires is not None and (isinstance(fires, bool) or not isinstance(fires, int | float) or not 0 <= fires <= 1):
             raise InvalidInput(f"fire_threshold must be a number from 0 to 1, got {fires!r}.")
 
+    def with_caution(self, caution: float) -> Settings:
+        """The same, but so sure before a candidate is removed. What is less sure than that is demoted at most.
+
+        Examples
+        --------
+        >>> resolve("cautious").with_caution(0.9).caution.caution
+        0.9
+        """
+        if self.rule != "caution":
+            raise InvalidInput("how sure to be before a removal is a setting of the preset 'cautious' alone.")
+        doubt = min(self.caution.doubt, caution) if isinstance(caution, int | float) else self.caution.doubt
+        return replace(self, caution=replace(self.caution, caution=caution, doubt=doubt))
+
     @property
     def uses_adapter(self) -> bool:
         """Whether the exclusion adapter has a part in this."""
-        return self.reembed or (self.adapter_fusion and self.rule == "coverage" and self.scoring == "masked")
+        return self.reembed or (self.adapter_fusion and self.rule != "paper" and self.scoring == "masked")
 
     @property
     def shortlist(self) -> int:
         """How many candidates are judged."""
-        return self.coverage.shortlist if self.rule == "coverage" else self.constants.shortlist
+        return self.rule_constants.shortlist
 
     @property
     def evidence_floor(self) -> float:
-        """The evidence below which nothing is demoted."""
-        return self.coverage.evidence_floor if self.rule == "coverage" else self.constants.evidence_floor
+        """Below it nothing is demoted: evidence, or for the cautious rule a probability."""
+        rule = self.rule_constants
+        return rule.doubt if isinstance(rule, Caution) else rule.evidence_floor
+
+    @property
+    def rule_constants(self) -> Coverage | Caution | Constants:
+        """The constants of the rule that is chosen."""
+        if self.rule == "paper":
+            return self.constants
+        return self.coverage if self.rule == "coverage" else self.caution
 
     def as_dict(self) -> dict[str, Any]:
         """Plain types, for reports."""
-        rule = self.coverage if self.rule == "coverage" else self.constants
         names = ("rule", "pooling", "scoring", "reembed", "reembed_first", "adapter_fusion", "second_look")
         plain = {name: getattr(self, name) for name in (*names, "fire_threshold")}
-        return {**plain, "constants": rule.as_dict()}
+        return {**plain, "constants": self.rule_constants.as_dict()}
 
 
 PAPER_RULE = Settings("paper", pooling="mean", scoring="full")
 PRESETS = {
     DEFAULT: Settings(),
+    "cautious": Settings("caution"),
     "paper": replace(PAPER_RULE, reembed=True),
     "frozen-paper": PAPER_RULE,
 }
@@ -107,12 +132,12 @@ def resolve(settings: Settings | str | None = None, **changes: Any) -> Settings:
     >>> resolve("best")
     Traceback (most recent call last):
         ...
-    excise.errors.InvalidInput: unknown preset 'best'; choose one of default, paper, frozen-paper.
+    excise.errors.InvalidInput: unknown preset 'best'; choose one of default, cautious, paper, frozen-paper.
     >>> resolve(speed=9)
     Traceback (most recent call last):
         ...
-    excise.errors.InvalidInput: there is no setting 'speed'; there are rule, constants, coverage, pooling, scoring, \
-reembed, reembed_first, adapter_fusion, second_look, fire_threshold.
+    excise.errors.InvalidInput: there is no setting 'speed'; there are rule, constants, coverage, caution, pooling, \
+scoring, reembed, reembed_first, adapter_fusion, second_look, fire_threshold.
     """
     if isinstance(settings, str) and settings not in PRESETS:
         raise InvalidInput(f"unknown preset {settings!r}; choose one of {', '.join(PRESETS)}.")

@@ -98,7 +98,7 @@ def eval_coverage_command(
     from excise.evaluation.experiments.run_folder import RELIABILITY
     from excise.evaluation.report.reliability_plot import draw_reliability
 
-    corpora, indexes = _by_name("--corpus", corpus), _by_name("--index", index or [])
+    corpora, indexes = paths_by_name("--corpus", corpus), paths_by_name("--index", index or [])
     with bar() as progress:
         report = evaluate_coverage(
             labels, corpora, systems, out_, indexes=indexes, limit=limit, overwrite=overwrite, progress=progress
@@ -225,7 +225,7 @@ def _show(report: SuiteReport | PairReport, title: str, tested: str, folder: Pat
     say(f"wrote {folder}", "dim")
 
 
-def _by_name(option: str, values: list[str]) -> dict[str, Path]:
+def paths_by_name(option: str, values: list[str]) -> dict[str, Path]:
     """What ``name=PATH`` stands for, given any number of times."""
     found: dict[str, Path] = {}
     for value in values:

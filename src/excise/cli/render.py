@@ -16,12 +16,21 @@ from rich.text import Text
 if TYPE_CHECKING:
     from excise.results import Hit, IndexReport, Judged, SearchResult, Topic
 
-STYLES = {"kept": "", "penalised": "yellow", "protected": "green", "mentions": "green", "removed": "red"}
+STYLES = {
+    "kept": "",
+    "penalised": "yellow",
+    "doubtful": "yellow",
+    "protected": "green",
+    "mentions": "green",
+    "removed": "red",
+}
 BRANCHES = {
     "floor": "no candidate reaches the evidence floor, so nothing was demoted",
     "relative": "the cut comes from the shortlist's own spread",
     "absolute": "too few candidates for a relative cut, so the floor is the cut",
     "coverage": "what is about the topic goes; what mentions it stays only where nothing clear of it answers as well",
+    "caution": "what surely covers the topic was removed, what may cover it comes last, what mentions it stays",
+    "clear": "nothing here covers the topic, so this is the engine's ranking",
     "few": "too few candidates to compare, so the strongest match comes last and nothing is removed",
 }
 _BAR = 24
@@ -69,8 +78,11 @@ def results(result: SearchResult) -> RenderableType:
     if result.removed:
         parts.append(Text("\nremoved (--no-excise brings them back):", style="red"))
         for one in result.removed:
-            line = f"  {printable(one.id)}  {printable(one.title)}  was {one.frozen_rank}, evidence {one.evidence:.2f}"
+            sure = f"evidence {one.evidence:.2f}" if one.probability is None else f"{one.probability:.0%} sure"
+            line = f"  {printable(one.id)}  {printable(one.title)}  was {one.frozen_rank}, {sure}"
             parts.append(Text(line, style="red"))
+            if one.passage is not None:
+                parts.append(Padding(Text(f"“{printable(one.passage)}”", style="dim"), (0, 0, 0, 5)))
     return Group(*parts)
 
 
@@ -110,14 +122,16 @@ def explanation(result: SearchResult) -> RenderableType:
     if why is None:
         return Text("\nnothing was excluded: this is the engine's ranking, unchanged.", style="dim")
     cut = "" if why.cut is None else f"cut {why.cut:.3f}, "
-    heading = f"\nevidence for: {', '.join(printable(topic.text) for topic in result.topics)}"
+    likely = any(one.probability is not None for one in why.candidates)
+    measure = "probability of covering" if likely else "evidence for"
+    heading = f"\n{measure}: {', '.join(printable(topic.text) for topic in result.topics)}"
     table = Table(title=Text(heading, style="table.title"), title_justify="left", box=None, expand=True)
     table.add_column("was", justify="right", width=3)
     table.add_column("document", no_wrap=True, ratio=1)
-    table.add_column("evidence", width=_BAR)
+    table.add_column("probability" if likely else "evidence", width=_BAR)
     table.add_column("", justify="right", width=4)
     table.add_column("", width=19)
-    ranked = sorted(why.candidates, key=lambda one: (-one.evidence, one.frozen_rank))
+    ranked = sorted(why.candidates, key=lambda one: (-_strength(one), one.frozen_rank))
     for one in ranked[:_SHOWN]:
         label = f"{one.status} -{one.penalty:.2f}" if one.penalty else one.status
         if one.lead is not None and one.status in ("mentions", "protected"):
@@ -125,7 +139,9 @@ def explanation(result: SearchResult) -> RenderableType:
         if one.asked and one.status in ("kept", "mentions", "protected"):
             label = f"{one.status}, by title"
         title = Text(printable(one.title or one.id), style=STYLES[one.status])
-        table.add_row(str(one.frozen_rank), title, _bar(one, why.cut), f"{one.evidence:.2f}", label, style="")
+        table.add_row(str(one.frozen_rank), title, _bar(one, why.cut), f"{_strength(one):.2f}", label, style="")
+        if one.passage is not None:
+            table.add_row("", Text(f"“{printable(one.passage)}”", style="dim", overflow="ellipsis"), "", "", "")
     parts: list[RenderableType] = [table]
     if len(ranked) > _SHOWN:
         parts.append(Text(f"  and {len(ranked) - _SHOWN} more with less evidence", style="dim"))
@@ -137,8 +153,12 @@ def explanation(result: SearchResult) -> RenderableType:
     return Group(*parts)
 
 
+def _strength(one: Judged) -> float:
+    return one.evidence if one.probability is None else one.probability
+
+
 def _bar(one: Judged, cut: float | None) -> Text:
-    filled = round(max(0.0, min(one.evidence, 1.0)) * _BAR)
+    filled = round(max(0.0, min(_strength(one), 1.0)) * _BAR)
     cells = ["█"] * filled + ["·"] * (_BAR - filled)
     if cut is not None and 0 <= cut < 1:
         cells[int(cut * _BAR)] = "│"

@@ -65,7 +65,8 @@ def search_command(
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     backbone: Annotated[str | None, typer.Option(help="By default the one that the index was built with.")] = None,
     preset: Annotated[
-        str | None, typer.Option(help="default, paper (with its adapter), or frozen-paper (on the index's vectors).")
+        str | None,
+        typer.Option(help="default, cautious, paper (with its adapter), or frozen-paper (on the index's vectors)."),
     ] = None,
     reembed_first: Annotated[
         int | None,
@@ -74,6 +75,10 @@ def search_command(
     second_look: Annotated[
         bool, typer.Option("--second-look", help="Also search with the query less its topics, and judge the union.")
     ] = False,
+    caution: Annotated[
+        float | None,
+        typer.Option(help="Preset 'cautious': how sure to be, from 0 to 1, before a document is removed."),
+    ] = None,
 ) -> None:
     """Search an index. What the query excludes is ruled out; --exclude names it, --no-excise turns that off."""
     if no_excise and exclude:
@@ -82,7 +87,10 @@ def search_command(
     from excise.settings import resolve
 
     reembed = True if reembed_first else None
-    settings = resolve(preset, reembed=reembed, reembed_first=reembed_first, second_look=second_look)
+    chosen = preset or ("cautious" if caution is not None else None)
+    settings = resolve(chosen, reembed=reembed, reembed_first=reembed_first, second_look=second_look)
+    if caution is not None:
+        settings = settings.with_caution(caution)
     operator = load(index, backbone=backbone, settings=settings)
     result = operator.search(query, k=k, exclude=() if no_excise else exclude or None)
     if json_:

@@ -163,3 +163,27 @@ def train_control_command(
     with bar() as progress:
         make_control(recipe, kind, out, progress)
     typer.echo(f"wrote {out}")
+
+
+@train.command("coverage")
+def train_coverage_command(
+    out: Out,
+    corpus: Annotated[list[str], typer.Option("--corpus", help="name=FILE: a corpus that the labels name; repeat it.")],
+    labels: Annotated[
+        list[Path] | None, typer.Option("--labels", help="Graded candidates; by default those that ship. Repeat it.")
+    ] = None,
+    backbone: Backbone = "minilm",
+    threads: Threads = 2,
+) -> None:
+    """Fit the coverage readout: how likely a candidate covers an excluded topic."""
+    import torch
+
+    from excise.cli.evaluate import paths_by_name
+    from excise.training.coverage.readout_recipe import bundled_labels, make_readouts
+
+    torch.set_num_threads(threads)
+    with bar() as progress:
+        fitted = make_readouts(out, labels or bundled_labels(), paths_by_name("--corpus", corpus), backbone, progress)
+    together = fitted.own_measured[-1]
+    typer.echo(f"domains left out in turn: precision {together.precision:.3f}, recall {together.recall:.3f}")
+    typer.echo(f"wrote {out}")

@@ -34,12 +34,15 @@ class Decision:
         could be removed.
     branch
         "floor" (no evidence: nothing demoted), "relative" (the shortlist's own spread), "absolute" (too few
-        candidates, or the relative cut is off); "coverage" and "few" are those of :mod:`excise.rules.coverage`.
+        candidates, or the relative cut is off); "coverage" and "few" are those of :mod:`excise.rules.coverage`,
+        "caution" and "clear" (nothing covers the topic) those of :mod:`excise.rules.caution`.
     mentions
         candidates that match the topic and stay, since they answer the rest of the query (coverage only).
+    doubtful
+        candidates that may cover the topic: below all that is clear of it, and above the removed (caution only).
     margins, openings
         by how many standard deviations each candidate leads what is clear of the topic, and how its opening matches the
-        topic that it covers best: what the coverage rule decided from; None where it did not come to that.
+        topic that it covers best: what the coverage rule (and, for the margins, the cautious one) decided from.
     """
 
     ranking: NDArray[np.intp]
@@ -50,6 +53,7 @@ class Decision:
     protected: int | None = None
     branch: Branch = "relative"
     mentions: tuple[int, ...] = field(default=())
+    doubtful: tuple[int, ...] = field(default=())
     margins: Floats | None = None
     openings: Floats | None = None
 
@@ -86,8 +90,11 @@ def by_evidence(match: NDArray[np.float64], score: NDArray[np.float64]) -> list[
     return [int(i) for i in np.lexsort((np.arange(len(match)), -score, -match))]
 
 
-def ordered(score: NDArray[np.float64], removed: tuple[int, ...] = ()) -> NDArray[np.intp]:
-    """Best score first, the removed last; equal scores keep the order of the input."""
-    last = np.zeros(len(score), dtype=bool)
-    last[list(removed)] = True
+def ordered(
+    score: NDArray[np.float64], removed: tuple[int, ...] = (), doubtful: tuple[int, ...] = ()
+) -> NDArray[np.intp]:
+    """Best score first, then the doubtful, the removed last; equal scores keep the order of the input."""
+    last = np.zeros(len(score), dtype=np.int64)
+    last[list(doubtful)] = 1
+    last[list(removed)] = 2
     return np.lexsort((np.arange(len(score)), -score, last))

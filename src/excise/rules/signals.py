@@ -39,3 +39,36 @@ class Signals:
         """How each candidate's opening matches the topic that it covers best, measured by the topics' cuts."""
         nearest = (np.atleast_2d(self.evidence) / np.maximum(cuts, 1e-9)[:, None]).argmax(axis=0)
         return np.asarray(np.atleast_2d(self.opening)[nearest, np.arange(len(nearest))], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """What the cautious rule reads of each candidate of a shortlist.
+
+    Attributes
+    ----------
+    probabilities, evidence
+        how likely each candidate covers each topic, and how well it matches it: a row for each topic.
+    relevance
+        the residual relevance: how well it matches the query less its topics.
+    named
+        whether it names a topic, word for word.
+    title_match
+        whether the query names its title outside of the topics.
+    """
+
+    probabilities: Floats
+    evidence: Floats
+    relevance: Floats
+    named: NDArray[np.bool_]
+    title_match: NDArray[np.bool_]
+
+    @property
+    def probability(self) -> Floats:
+        """How likely each candidate covers the topic that it covers most."""
+        return np.asarray(self.probabilities.max(axis=0), dtype=np.float64)
+
+    @property
+    def strongest(self) -> Floats:
+        """Each candidate's evidence for the topic that it matches best."""
+        return np.asarray(self.evidence.max(axis=0), dtype=np.float64)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from excise.encoders.backbone import Backbone
 from excise.encoders.cache import EmbeddingCache
+from excise.rules.readout import READOUTS, CoverageReadout, read_readouts, readout_for
 
 if TYPE_CHECKING:
     from excise.encoders.adapter import Adapter
@@ -53,6 +56,12 @@ class SearchModels:
                 shipped = self._detector == SHIPPED
                 self._detector = load_detector() if shipped else Detector.from_pretrained(self._detector)
             return self._detector
+
+    @cached_property
+    def readout(self) -> CoverageReadout:
+        """What tells how likely a candidate covers a topic: the backbone's own, or the one that serves any."""
+        path = Path(str(files("excise") / "models" / "coverage" / READOUTS))
+        return readout_for(read_readouts(path), self.backbone.weights_fingerprint)
 
     @property
     def adapter(self) -> Adapter | None:

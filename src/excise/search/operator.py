@@ -235,10 +235,24 @@ class Excise:
         decision, judged = judgement.decision, judgement.candidates
         documents = judgement.shortlist.documents
         hits = [
-            Hit(rank, one.id, one.title, documents[i].text, one.score, i + 1, one.evidence, one.status)
+            Hit(
+                rank,
+                one.id,
+                one.title,
+                documents[i].text,
+                one.score,
+                i + 1,
+                one.evidence,
+                one.status,
+                one.probability,
+                one.passage,
+            )
             for rank, (i, one) in enumerate(((int(i), judged[i]) for i in decision.kept[:k]), 1)
         ]
-        removed = [judged[i] for i in decision.removed]
+        removed = [
+            Removed(one.id, one.title, one.evidence, one.frozen_rank, one.score, one.probability, one.passage)
+            for one in (judged[i] for i in decision.removed)
+        ]
         floor, cache = self.settings.evidence_floor, self._cache_figures()
         return SearchResult(
             query=detection.query,
@@ -246,7 +260,7 @@ class Excise:
             score=detection.score,
             topics=detection.topics,
             hits=tuple(hits),
-            removed=tuple(Removed(one.id, one.title, one.evidence, one.frozen_rank, one.score) for one in removed),
+            removed=tuple(removed),
             timing_ms=clock.laps(),
             explanation=Explanation(decision.branch, decision.cut, floor, judged, cache),
         )

@@ -17,12 +17,16 @@ from excise.encoders.backbone import Backbone
 from excise.engines.base import Found, Reader
 from excise.errors import InvalidInput
 from excise.results import Detection, Judged, Status
+from excise.rules.caution import Caution, decide_by_chance
 from excise.rules.coverage import cover, lifted
 from excise.rules.decision import Decision, Floats
 from excise.rules.paper import demote
+from excise.rules.signals import Chances, Signals
 from excise.rules.titles import title_matches
 from excise.search.inputs import named_topics
+from excise.search.match_features import FEATURES, match_features
 from excise.search.models import SearchModels
+from excise.search.passages import topic_passage
 from excise.search.stages import Judgement, SearchVectors, Shortlist, Weighed
 from excise.search.weighing import maxsim_of, signals_of
 from excise.settings import Settings
@@ -104,7 +108,7 @@ class Pipeline:
             search, shortlist = self._reembedded(search, shortlist, self.adapter)
         residual_scores = maxsim_of(search.residual, shortlist.vectors)
         detection = search.detection
-        topics, titles = [topic.text for topic in detection.topics], [one.title for one in shortlist.documents]
+        topics, titles = tuple(topic.text for topic in detection.topics), [one.title for one in shortlist.documents]
         named = named_places(detection.query, detection.topics)
         signals, evidence = signals_of(
             search.topics,
@@ -113,7 +117,21 @@ class Pipeline:
             self.settings.pooling,
             np.array(title_matches(detection.query, named, topics, titles), dtype=np.bool_),
         )
-        return Weighed(shortlist, len(topics), signals, evidence, self._fused(search, shortlist, residual_scores))
+        fused = self._fused(search, shortlist, residual_scores)
+        chances = self._chances(search, shortlist, topics, signals) if self.settings.rule == "caution" else None
+        return Weighed(shortlist, topics, signals, evidence, fused, chances)
+
+    def _chances(self, search: SearchVectors, shortlist: Shortlist, topics: Sequence[str], signals: Signals) -> Chances:
+        """How likely each candidate covers each topic, and what else the cautious rule reads."""
+        features = match_features(topics, search.topics, shortlist.documents, shortlist.vectors)
+        asked = signals.title_match
+        return Chances(
+            probabilities=self.models.readout.probabilities(features, FEATURES),
+            evidence=features[..., FEATURES.index("evidence")],
+            relevance=signals.relevance,
+            named=np.asarray(features[..., FEATURES.index("named")].max(axis=0) > 0),
+            title_match=np.zeros(len(shortlist), dtype=np.bool_) if asked is None else asked,
+        )
 
     def _reembedded(
         self, search: SearchVectors, shortlist: Shortlist, adapter: Adapter
@@ -152,15 +170,26 @@ def decide(weighed: Weighed, settings: Settings) -> Judgement:
     masked = settings.scoring == "masked" and not shortlist.foreign
     if settings.rule == "paper":
         scores = weighed.residual_scores if masked else shortlist.scores
-        decision = demote(scores / shortlist.unit, weighed.evidence, settings.constants.for_topics(weighed.topics))
+        decision = demote(scores / shortlist.unit, weighed.evidence, settings.constants.for_topics(len(weighed.topics)))
         return _judgement(weighed, scores, weighed.evidence, decision, shortlist.unit)
     signals, scores = weighed.signals, shortlist.scores
+    if settings.rule == "caution":
+        return _cautious(weighed, settings.caution, masked)
     if masked and signals.evidence.max() >= settings.evidence_floor:  # else nothing is to change
         scores = weighed.residual_scores
         if signals.title_match is not None:
             scores = lifted(scores, signals.title_match, settings.coverage)
     decision = cover(scores, signals, settings.coverage)
     return _judgement(weighed, scores, signals.strongest, decision)
+
+
+def _cautious(weighed: Weighed, rule: Caution, masked: bool) -> Judgement:
+    chances, scores = weighed.chances, weighed.shortlist.scores
+    if chances is None:
+        raise InvalidInput("the cautious rule reads chances, and the candidates were weighed for another rule.")
+    if masked and rule.acts(chances):  # else nothing is to change
+        scores = weighed.residual_scores
+    return _judgement(weighed, scores, chances.strongest, decide_by_chance(scores, chances, rule))
 
 
 def shortlisted(found: Found) -> Shortlist:
@@ -187,6 +216,8 @@ def second_look(reader: Reader, search: SearchVectors, found: Found, depth: int)
 def _judgement(weighed: Weighed, scores: Floats, evidence: Floats, decision: Decision, unit: float = 1.0) -> Judgement:
     """The decision, and each candidate with what it was decided from; ``unit`` is that of the rule's penalties."""
     titles = weighed.signals.title_match if decision.margins is not None else None
+    chances = weighed.chances
+    touched = {*decision.removed, *decision.doubtful, *decision.mentions}
     candidates = tuple(
         Judged(
             id=document.id,
@@ -199,6 +230,8 @@ def _judgement(weighed: Weighed, scores: Floats, evidence: Floats, decision: Dec
             opening=None if decision.openings is None else float(decision.openings[i]),
             lead=None if decision.margins is None else float(decision.margins[i]),
             asked=None if titles is None else bool(titles[i]),
+            probability=None if chances is None else float(chances.probability[i]),
+            passage=topic_passage(weighed.topics, document) if i in touched else None,
         )
         for i, document in enumerate(weighed.shortlist.documents)
     )
@@ -210,6 +243,8 @@ def _status(i: int, decision: Decision) -> Status:
         return "removed"
     if i == decision.protected:
         return "protected"
+    if i in decision.doubtful:
+        return "doubtful"
     if i in decision.mentions:
         return "mentions"
     return "penalised" if decision.penalties[i] > 0 else "kept"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from excise.documents import Document
 from excise.results import Detection, Judged
 from excise.rules.decision import Decision, Floats
-from excise.rules.signals import Signals
+from excise.rules.signals import Chances, Signals
 from excise.topics.locate import places
 from excise.vectors.encoded import EncodedDocuments, EncodedQuery
 from excise.vectors.ragged import Vectors
@@ -84,20 +84,23 @@ class Weighed:
     shortlist
         the candidates; re-embedded where that was asked for.
     topics
-        how many topics are excluded.
+        the excluded topics.
     signals
         evidence, opening, residual relevance and title match.
     evidence
         the evidence over all topics, pooled as the settings say.
     residual_scores
         the scores by the residual query, in MaxSim units, with the adapter's reading of it fused in where there is one.
+    chances
+        what the cautious rule reads; None where the settings have another rule.
     """
 
     shortlist: Shortlist
-    topics: int
+    topics: tuple[str, ...]
     signals: Signals
     evidence: Floats
     residual_scores: Floats
+    chances: Chances | None = None
 
 
 @dataclass(frozen=True, eq=False)

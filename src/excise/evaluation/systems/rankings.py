@@ -77,7 +77,7 @@ def judged_ranking(judgement: Judgement, topics: tuple[Topic, ...]) -> Ranking:
 
 
 def _ranked(one: Judged) -> Ranked:
-    probability = getattr(one, "probability", None)
+    probability = one.probability
     return Ranked(one.id, one.title, one.score, one.frozen_rank, one.evidence, one.status, probability)
 
 

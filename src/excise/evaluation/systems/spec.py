@@ -3,6 +3,7 @@
 ========================  =============================================================================================
 frozen, bm25              the frozen index as it is; BM25 as a first stage of its own
 excise                    the shipped operator
+cautious                  the cautious rule: removes what surely covers the topic, by a calibrated probability
 paper                     the paper's rule on the frozen vectors: its constants, mean pooling, the whole query scored
 demote, soft, cut, full   the paper's ladder: a soft penalty over an absolute cut on frozen vectors; the same after
                           re-embedding; over the relative cut; and with removals and guard, all re-embedded
@@ -18,6 +19,7 @@ cap= k=                   the most removals; how many candidates the operator ge
 -lead, -opening           the coverage rule without its margins, without its openings
 lead= opening= match=     the constants of the coverage rule
 passing= many= asked=     when a mention needs a smaller margin (many=1: never); the bonus of what is asked for by title
+caution= doubt= certain=  the constants of the cautious rule (``cautious+caution=0.6``)
 one-reading               rank by the backbone's reading of the query alone, without the adapter's
 reembed, first=           re-embed with the adapter; only so many candidates (``full+first=25``)
 second-look               judge the union with a search for the query less its topics
@@ -45,7 +47,7 @@ from typing import Any, Literal, cast, get_args
 
 from excise.errors import InvalidInput
 from excise.rules.paper import Constants
-from excise.settings import PAPER_RULE, Settings
+from excise.settings import PAPER_RULE, PRESETS, Rule, Settings
 from excise.vectors.maxsim import POOLINGS, Pooling
 
 DEPTH = 100  # how many candidates of the frozen index every system sees
@@ -125,6 +127,11 @@ def _paper(**constants: Any) -> Change:
     return lambda settings: replace(settings, constants=replace(settings.constants, **constants))
 
 
+def _caution(**constants: Any) -> Change:
+    """A change of the cautious rule's constants."""
+    return lambda settings: replace(settings, caution=replace(settings.caution, **constants))
+
+
 def _coverage(**constants: Any) -> Change:
     """A change of the coverage rule's constants."""
     return lambda settings: replace(settings, coverage=replace(settings.coverage, **constants))
@@ -133,6 +140,7 @@ def _coverage(**constants: Any) -> Change:
 _PLAIN_RULE = replace(PAPER_RULE, constants=PLAIN)
 _CUT = replace(PAPER_RULE, constants=replace(PAPER_RULE.constants, removal=False))
 _BASES = {
+    "cautious": PRESETS["cautious"],
     "paper": PAPER_RULE,
     "demote": _PLAIN_RULE,
     "soft": replace(_PLAIN_RULE, reembed=True),
@@ -179,6 +187,19 @@ _COVERAGE_NUMBERS: dict[str, Number] = {
     "tau": ("evidence_floor", float),
     "k": ("shortlist", int),
 }
+_CAUTION_NUMBERS: dict[str, Number] = {
+    "caution": ("caution", float),
+    "doubt": ("doubt", float),
+    "certain": ("certain", float),
+    "lead": ("margin", float),
+    "match": ("match_fraction", float),
+    "k": ("shortlist", int),
+}
+_OF_RULE: dict[Rule, tuple[dict[str, Change], dict[str, Number], Callable[..., Change]]] = {
+    "paper": (_PAPER_CHANGES, _PAPER_NUMBERS, _paper),
+    "coverage": (_COVERAGE_CHANGES, _COVERAGE_NUMBERS, _coverage),
+    "caution": ({}, _CAUTION_NUMBERS, _caution),
+}
 _FIRST = "first"
 _POOLINGS = tuple(pooling for pooling in POOLINGS if pooling != "mean")
 FIRST_STAGES: tuple[FirstStageName, ...] = get_args(FirstStageName)
@@ -194,7 +215,7 @@ KNOWN = (
     "-opening",
     *_CHANGES,
     *_POOLINGS,
-    *(f"{name}=" for name in {**_PAPER_NUMBERS, **_COVERAGE_NUMBERS, _FIRST: None}),
+    *(f"{name}=" for name in {**_PAPER_NUMBERS, **_COVERAGE_NUMBERS, **_CAUTION_NUMBERS, _FIRST: None}),
     *INTERVENTION_NAMES,
 )
 
@@ -301,9 +322,8 @@ def _based(shipped: Settings, first: str, changes: list[str]) -> tuple[Settings,
 
 
 def _changed(name: str, settings: Settings, changes: Sequence[str]) -> Settings:
-    paper = settings.rule == "paper"
-    named = {**_CHANGES, **(_PAPER_CHANGES if paper else _COVERAGE_CHANGES)}
-    numbers = _PAPER_NUMBERS if paper else _COVERAGE_NUMBERS
+    own, numbers, changed = _OF_RULE[settings.rule]
+    named = {**_CHANGES, **own}
     for change in changes:
         key, equals, value = change.partition("=")
         if change in named:
@@ -315,7 +335,7 @@ def _changed(name: str, settings: Settings, changes: Sequence[str]) -> Settings:
         elif equals and key in numbers:
             field, kind = numbers[key]
             number = _number(change, value, kind)
-            settings = (_paper if paper else _coverage)(**{field: number})(settings)
+            settings = changed(**{field: number})(settings)
         elif change in KNOWN or f"{key}=" in KNOWN:
             raise InvalidInput(f"{name!r}: {change!r} does not belong to the {settings.rule} rule.")
         else:

@@ -1,0 +1,154 @@
+"""Caution: what surely covers an excluded topic goes, what may cover it comes last, everything else keeps its place.
+
+The paper's rule removes at most three candidates, and the default rule judges candidates relative to each other. This
+one asks of each candidate by itself how likely it covers the topic (:mod:`excise.rules.readout`), and acts on that:
+
+removed
+    the probability reaches ``caution``: surely on the topic. Unless the query names its title and it is not certain.
+doubtful
+    it reaches ``doubt``, and the match is among the strongest that this shortlist has for the topic: it ranks below all
+    that is clear of the topic, and is still there. Unless it answers the rest of the query far better than what is
+    clear of the topic (``margin``): then it stays, since nothing could replace it.
+mentions
+    it names the topic or matches it, and stays where it is.
+
+Where the corpus has nothing on a topic, nothing reaches a high probability, and nothing is removed. Like
+:mod:`excise.rules.paper` this is numpy alone: nothing here knows about text, encoders or indexes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excise.errors import InvalidInput
+from excise.rules.coverage import margins
+from excise.rules.decision import Decision, Floats, checked, ordered
+from excise.rules.signals import Chances
+
+
+@dataclass(frozen=True)
+class Caution:
+    """The constants of the cautious rule. ``docs/results.md`` says on what they were chosen, and on what not.
+
+    Parameters
+    ----------
+    caution
+        how sure to be before a candidate is removed: the least probability that it covers a topic. 1 removes nothing.
+    doubt
+        the least probability from which a candidate may be demoted.
+    certain
+        from this probability on, a candidate goes though the query names its title.
+    match_fraction
+        share of the shortlist's strongest evidence for a topic from which a candidate may be demoted.
+    margin
+        standard deviations by which a candidate that is not certain to cover a topic must lead those that are clear of
+        it, on the rest of the query, to keep its place.
+    minimum_shortlist
+        with fewer candidates there is nothing to compare with: the likeliest goes last, and nothing is removed.
+    shortlist
+        how many candidates of the first stage are judged.
+
+    Examples
+    --------
+    >>> Caution(caution=2.0)
+    Traceback (most recent call last):
+        ...
+    excise.errors.InvalidInput: caution must be a number from 0 to 1, got 2.0.
+    """
+
+    caution: float = 0.4
+    doubt: float = 0.003
+    certain: float = 0.98
+    match_fraction: float = 0.7
+    margin: float = 2.0
+    minimum_shortlist: int = 4
+    shortlist: int = 100
+
+    def __post_init__(self) -> None:
+        whole = ("minimum_shortlist", "shortlist")
+        for name in (item.name for item in fields(self) if item.name not in whole):
+            value, high = getattr(self, name), float("inf") if name == "margin" else 1.0
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
+                raise InvalidInput(f"{name} must be a number from 0 to {high:g}, got {value!r}.")
+        for name in whole:
+            value, least = getattr(self, name), 2 if name == "minimum_shortlist" else 1
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
+        if self.doubt > self.caution:
+            raise InvalidInput(f"doubt ({self.doubt:g}) must not be larger than caution ({self.caution:g}).")
+
+    def removes(self, signals: Chances) -> NDArray[np.bool_]:
+        """Which candidates surely cover a topic."""
+        return np.asarray((signals.probability >= self.caution) & (self.caution < 1.0))
+
+    def matches(self, signals: Chances) -> NDArray[np.bool_]:
+        """Which candidates may cover a topic."""
+        strong = signals.evidence >= self.match_fraction * signals.evidence.max(axis=1, keepdims=True)
+        return np.asarray((strong & (signals.probabilities >= self.doubt)).any(axis=0))
+
+    def acts(self, chances: Chances) -> bool:
+        """Whether any candidate may cover a topic: else the ranking stays as it is."""
+        return bool((self.matches(chances) | self.removes(chances)).any())
+
+    def as_dict(self) -> dict[str, float | int | bool | str]:
+        """The constants by name, for reports and configuration files."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+
+def decide_by_chance(scores: Floats, signals: Chances, constants: Caution | None = None) -> Decision:
+    """Rank a shortlist by its scores, less every candidate that surely covers a topic; the doubtful ones last.
+
+    Examples
+    --------
+    Six candidates for "electric cars, not Tesla". The first is about Tesla. The second and the third may be: the second
+    answers the rest of the query far better than anything else, the third no better than the clear ones.
+
+    >>> signals = Chances(
+    ...     probabilities=np.array([[0.95, 0.20, 0.20, 0.01, 0.00, 0.00]]),
+    ...     evidence=np.array([[0.95, 0.85, 0.85, 0.30, 0.25, 0.20]]),
+    ...     relevance=np.array([0.50, 0.90, 0.45, 0.46, 0.45, 0.44]),
+    ...     named=np.array([True, True, True, False, False, False]),
+    ...     title_match=np.zeros(6, dtype=bool),
+    ... )
+    >>> decision = decide_by_chance(np.array([9.0, 8.8, 8.0, 7.9, 7.8, 7.7]), signals)
+    >>> decision.kept.tolist(), decision.removed, decision.doubtful, decision.mentions
+    ([1, 3, 4, 5, 2], (0,), (2,), (1,))
+    """
+    constants = constants or Caution()
+    score, chance = checked(scores, signals.probability)
+    if len(score) < constants.minimum_shortlist:
+        return _last(score, signals)
+    sure, matching = constants.removes(signals), constants.matches(signals)
+    margin = margins(signals.relevance, chance, matching | sure)
+    asked = signals.title_match & (chance < constants.certain)
+    removes = sure & ~asked
+    doubts = matching & ~sure & ~asked & ~(margin > constants.margin)
+    removed, doubtful = _likeliest_first(removes, chance), _likeliest_first(doubts, chance)
+    untouched = np.zeros_like(score)
+    return Decision(
+        ranking=ordered(score, removed, doubtful),
+        scores=score,
+        penalties=untouched,
+        cut=constants.caution,
+        removed=removed,
+        branch="caution" if (matching | removes).any() else "clear",
+        mentions=tuple(int(i) for i in np.flatnonzero((matching | sure | signals.named) & ~removes & ~doubts)),
+        doubtful=doubtful,
+        margins=margin,
+    )
+
+
+def _likeliest_first(chosen: NDArray[np.bool_], chance: Floats) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.lexsort((np.arange(len(chance)), -chance)) if chosen[i])
+
+
+def _last(score: Floats, signals: Chances) -> Decision:
+    """Too few candidates to compare: the one that matches the topic most loses so much that it comes last."""
+    penalties = np.zeros_like(score)
+    strongest = int(np.lexsort((np.arange(len(score)), -score, -signals.strongest))[0])
+    if len(score) > 1:
+        penalties[strongest] = max(0.0, score[strongest] - score.min()) + 1e-3
+    return Decision(ordered(score - penalties), score - penalties, penalties, None, branch="few")

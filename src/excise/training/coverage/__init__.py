@@ -1,0 +1,1 @@
+"""Fitting of the coverage readout."""

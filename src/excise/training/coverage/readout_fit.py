@@ -1,0 +1,87 @@
+"""Fitting a coverage readout, and what it is worth on a domain that it was not fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excise.errors import InvalidInput
+from excise.extras import need
+from excise.rules.caution import Caution
+from excise.rules.decision import Floats
+from excise.rules.readout import CoverageReadout
+from excise.search.match_features import FEATURES
+from excise.training.coverage.graded import GradedFeatures
+
+PENALTY = 0.3  # C of scikit-learn on standardised features
+_DOMAIN_WEIGHT = 1_000.0  # every domain counts alike, however many pairs it has
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A domain measured by a readout that was fitted on the others."""
+
+    domain: str
+    pairs: int
+    covering: int
+    precision: float
+    recall: float
+    average_precision: float
+    brier: float
+
+
+def fit_readout(
+    graded: GradedFeatures, names: Sequence[str] = FEATURES, backbone: str | None = None, weights: str | None = None
+) -> CoverageReadout:
+    """A logistic regression over the named features, every domain of equal weight."""
+    need("fitting a coverage readout", "eval", "sklearn")
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+    if len(set(graded.covers.tolist())) < 2:
+        raise InvalidInput("a readout needs graded pairs that cover their topic and pairs that do not.")
+    chosen = graded.features[:, [FEATURES.index(name) for name in names]]
+    sample = np.array([_DOMAIN_WEIGHT / (graded.domains == domain).sum() for domain in graded.domains])
+    means = np.average(chosen, axis=0, weights=sample)
+    scales = np.maximum(np.sqrt(np.average((chosen - means) ** 2, axis=0, weights=sample)), 1e-6)
+    model = LogisticRegression(C=PENALTY, max_iter=5_000)
+    model.fit((chosen - means) / scales, graded.covers, sample_weight=sample)
+    return CoverageReadout(
+        tuple(names),
+        tuple(float(value) for value in means),
+        tuple(float(value) for value in scales),
+        tuple(float(value) for value in model.coef_[0]),
+        float(model.intercept_[0]),
+        backbone,
+        weights,
+    )
+
+
+def leave_one_out(graded: GradedFeatures, names: Sequence[str] = FEATURES) -> tuple[list[LeftOut], LeftOut]:
+    """Each domain measured by a readout fitted on the others; and all of them together, at the default caution."""
+    chances = np.full(len(graded.covers), np.nan)
+    domains = list(dict.fromkeys(graded.domains.tolist()))
+    for domain in domains:
+        own = graded.domains == domain
+        others = GradedFeatures(graded.features[~own], graded.domains[~own], graded.covers[~own])
+        chances[own] = fit_readout(others, names).probabilities(graded.features[own], FEATURES)
+    rows = [_measured(domain, chances, graded.covers, graded.domains == domain) for domain in domains]
+    return rows, _measured("together", chances, graded.covers, np.isfinite(chances))
+
+
+def _measured(domain: str, chances: Floats, covers: NDArray[np.bool_], own: NDArray[np.bool_]) -> LeftOut:
+    from sklearn.metrics import average_precision_score  # type: ignore[import-untyped]
+
+    chance, truth = chances[own], covers[own]
+    removed = chance >= Caution().caution
+    return LeftOut(
+        domain,
+        len(truth),
+        int(truth.sum()),
+        float(truth[removed].mean()) if removed.any() else 0.0,
+        float(removed[truth].mean()) if truth.any() else 0.0,
+        float(average_precision_score(truth, chance)),
+        float(((chance - truth) ** 2).mean()),
+    )

@@ -1,0 +1,257 @@
+"""The cautious rule: what surely covers the topic goes, what may cover it comes last, all else keeps its place."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from excise.errors import InvalidInput
+from excise.rules.caution import Caution, decide_by_chance
+from excise.rules.coverage import margins
+from excise.rules.signals import Chances
+from excise.settings import resolve
+
+SCORES = np.arange(9, 0, -1.0)
+CLEAR = [0.0] * 6
+NONE = np.zeros(9, dtype=bool)
+Shortlisted = tuple[NDArray[np.float64], Chances]
+
+
+def signals_of(probability: list[float], **changes: Any) -> Chances:
+    """Chances of one topic whose evidence is strong where it is likely covered; nothing leads, nothing is named."""
+    row = np.array([probability])
+    plain = Chances(row, np.where(row > 0, 0.9, 0.2), np.full(len(probability), 0.5), np.zeros(row.size, bool), NONE)
+    return replace(plain, **changes)
+
+
+@st.composite
+def shortlists(draw: st.DrawFn, least: int = 1) -> Shortlisted:
+    """Any shortlist: one to three topics, probabilities at the thresholds too, no two scores alike."""
+    size, topics = draw(st.integers(least, 24)), draw(st.integers(1, 3))
+    share = st.floats(0, 1, allow_nan=False)
+    likely = st.one_of(share, st.sampled_from([0.0, Caution().doubt, Caution().caution, 1.0]))
+
+    def rows(values: st.SearchStrategy[float]) -> NDArray[np.float64]:
+        return np.array(draw(st.lists(values, min_size=size * topics, max_size=size * topics))).reshape(topics, size)
+
+    flags = st.lists(st.booleans(), min_size=size, max_size=size)
+    scores = draw(st.lists(st.integers(-1_000, 1_000), min_size=size, max_size=size, unique=True))
+    relevance = np.array(draw(st.lists(share, min_size=size, max_size=size)))
+    signals = Chances(rows(likely), rows(share), relevance, np.array(draw(flags)), np.array(draw(flags)))
+    return np.array(scores) / 10, signals
+
+
+def taken(signals: Chances, order: list[int]) -> Chances:
+    return Chances(
+        signals.probabilities[:, order],
+        signals.evidence[:, order],
+        signals.relevance[order],
+        signals.named[order],
+        signals.title_match[order],
+    )
+
+
+def test_what_reaches_the_caution_is_removed_however_much_it_is() -> None:
+    decision = decide_by_chance(SCORES, signals_of([0.4, 0.9, 0.5, *CLEAR]))
+    assert decision.removed == (1, 2, 0)  # the surest first
+    assert decision.kept.tolist() == [3, 4, 5, 6, 7, 8]
+    assert (decision.branch, decision.cut) == ("caution", 0.4)
+    assert (decision.penalties == 0).all()
+    everything = decide_by_chance(SCORES, signals_of([0.9] * 9))
+    assert len(everything.removed) == 9
+    assert everything.kept.size == 0
+
+
+def test_what_may_cover_the_topic_ranks_below_all_that_is_clear_and_above_the_removed() -> None:
+    decision = decide_by_chance(SCORES, signals_of([0.9, 0.1, 0.34, *CLEAR]))
+    assert (decision.removed, decision.doubtful) == ((0,), (2, 1))
+    assert decision.ranking.tolist() == [3, 4, 5, 6, 7, 8, 1, 2, 0]
+    assert decision.kept.tolist() == [3, 4, 5, 6, 7, 8, 1, 2]
+
+
+def test_a_doubtful_one_that_leads_the_rest_of_the_query_keeps_its_place_as_a_mention() -> None:
+    relevance = np.array([0.5, 0.9, *[0.5] * 7])
+    leading = signals_of([0.9, 0.2, 0.0, *CLEAR], relevance=relevance)
+    decision = decide_by_chance(SCORES, leading)
+    assert (decision.removed, decision.doubtful, decision.mentions) == ((0,), (), (1,))
+    assert decision.ranking.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 0]
+    assert decision.margins is not None
+    assert decision.margins[1] > 1.5
+    assert decide_by_chance(SCORES, leading, Caution(margin=9.0)).doubtful == (1,)
+
+
+def test_no_margin_saves_what_surely_covers_the_topic() -> None:
+    signals = signals_of([0.9, *[0.0] * 8], relevance=np.array([0.9, *[0.5] * 8]))
+    assert decide_by_chance(SCORES, signals).removed == (0,)
+
+
+def test_what_names_the_topic_and_is_not_likely_to_cover_it_is_marked_and_stays() -> None:
+    decision = decide_by_chance(SCORES, signals_of([0.9, 0.0, 0.0, *CLEAR], named=np.arange(9) < 2))
+    assert (decision.removed, decision.doubtful, decision.mentions) == ((0,), (), (1,))
+    assert decision.ranking.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 0]
+
+
+def test_a_faint_match_is_not_demoted_where_another_is_far_stronger() -> None:
+    signals = signals_of([0.9, 0.1, 0.1, *CLEAR], evidence=np.array([[0.9, 0.64, 0.62, *[0.1] * 6]]))
+    assert decide_by_chance(SCORES, signals).doubtful == (1,)  # 0.63 is the share of the strongest that it takes
+    assert decide_by_chance(SCORES, signals, Caution(match_fraction=0.0)).doubtful == (1, 2)
+
+
+def test_a_loud_topic_does_not_hide_a_faint_one() -> None:
+    chess, maths = [0.2, *[0.0] * 8], [0.0, 0.2, *[0.0] * 7]
+    evidence = np.array([[0.9, *[0.1] * 8], [0.1, 0.5, *[0.1] * 7]])
+    both = signals_of(chess, probabilities=np.array([chess, maths]), evidence=evidence)
+    assert set(decide_by_chance(SCORES, both).doubtful) == {0, 1}
+    pooled = signals_of(chess, probabilities=np.array([[0.2, 0.2, *[0.0] * 7]]), evidence=evidence.max(axis=0)[None])
+    assert decide_by_chance(SCORES, pooled).doubtful == (0,)
+
+
+def test_where_nothing_matches_the_ranking_is_the_one_given() -> None:
+    decision = decide_by_chance(SCORES, signals_of([0.0009] * 9))
+    assert decision.branch == "clear"
+    assert decision.ranking.tolist() == list(range(9))
+    assert decision.removed == decision.doubtful == decision.mentions == ()
+    assert (decision.scores == SCORES).all()
+
+
+def test_a_shortlist_with_a_match_that_its_margin_saved_is_not_called_clear() -> None:
+    leading = signals_of([0.2, *[0.0] * 8], relevance=np.array([0.9, *[0.5] * 8]))
+    decision = decide_by_chance(SCORES, leading)
+    assert (decision.removed, decision.doubtful, decision.mentions) == ((), (), (0,))
+    assert decision.branch == "caution"  # "clear" promises that nothing matches
+
+
+def test_few_candidates_are_reordered_and_never_removed() -> None:
+    sure = signals_of([0.9, 0.9, 0.0], title_match=np.zeros(3, bool))
+    decision = decide_by_chance(SCORES[:3], replace(sure, evidence=np.array([[0.8, 0.9, 0.2]])))
+    assert (decision.branch, decision.removed, decision.doubtful) == ("few", (), ())
+    assert decision.ranking.tolist() == [0, 2, 1]
+    assert decision.penalties[1] > 0
+    alone = decide_by_chance(SCORES[:1], taken(sure, [0]))
+    assert (alone.ranking.tolist(), alone.penalties.tolist()) == ([0], [0.0])
+    assert decide_by_chance(SCORES[:3], sure, Caution(minimum_shortlist=3)).branch == "caution"
+
+
+def test_full_caution_removes_nothing_and_still_demotes() -> None:
+    decision = decide_by_chance(SCORES, signals_of([1.0, 0.9, *[0.0] * 7]), Caution(caution=1.0))
+    assert (decision.removed, decision.doubtful) == ((), (0, 1))
+    assert Caution(caution=1.0).removes(signals_of([1.0] * 9)).sum() == 0
+
+
+def test_a_page_that_the_query_names_by_title_stays_unless_it_is_certain() -> None:
+    named = np.array([True, True, *[False] * 7])
+    decision = decide_by_chance(SCORES, signals_of([0.995, 0.8, *[0.0] * 7], title_match=named))
+    assert (decision.removed, decision.mentions) == ((0,), (1,))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"caution": 1.1},
+        {"caution": -0.1},
+        {"caution": float("nan")},
+        {"caution": "high"},
+        {"doubt": 1.5},
+        {"doubt": 0.6, "caution": 0.5},
+        {"match_fraction": True},
+        {"margin": -1},
+        {"margin": None},
+        {"certain": 1.5},
+        {"minimum_shortlist": 1},
+        {"shortlist": 0},
+        {"shortlist": 2.0},
+    ],
+)
+def test_constants_are_checked(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+        Caution(**wrong)  # type: ignore[arg-type]
+
+
+def test_constants_are_all_reported() -> None:
+    assert Caution(**Caution(caution=0.8).as_dict()) == Caution(caution=0.8)  # type: ignore[arg-type]
+
+
+def test_a_little_caution_lowers_the_doubt_with_it_and_nonsense_is_refused() -> None:
+    cautious = resolve("cautious")
+    assert cautious.with_caution(0.0).caution.doubt == 0.0
+    assert cautious.with_caution(0.9).caution.doubt == Caution().doubt
+    for wrong in (True, 2, -1.0, float("nan"), "much", None):
+        with pytest.raises(InvalidInput, match="caution must be a number from 0 to 1"):
+            cautious.with_caution(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="preset 'cautious'"):
+        resolve("paper").with_caution(0.5)
+
+
+@pytest.mark.parametrize("wrong", [np.array([]), np.array([1.0, float("nan")]), np.ones(3)])
+def test_scores_that_do_not_fit_the_signals_are_refused(wrong: NDArray[np.float64]) -> None:
+    with pytest.raises(InvalidInput):
+        decide_by_chance(wrong, signals_of([0.9, 0.1]))
+
+
+@given(shortlists())
+def test_everything_is_ranked_once_and_has_one_outcome(drawn: Shortlisted) -> None:
+    scores, signals = drawn
+    decision = decide_by_chance(scores, signals)
+    ranking, groups = decision.ranking.tolist(), (decision.removed, decision.doubtful, decision.mentions)
+    assert sorted(ranking) == list(range(len(scores)))
+    assert sum(map(len, groups)) == len(set().union(*groups))
+    if decision.branch == "few":
+        return
+    place = {candidate: rank for rank, candidate in enumerate(ranking)}
+    clear = set(ranking) - set(decision.removed) - set(decision.doubtful)
+    order = [
+        place[i]
+        for group in (clear, decision.doubtful, decision.removed)
+        for i in sorted(group, key=lambda i: place[i])
+    ]
+    assert order == list(range(len(scores)))
+    for group in (clear, decision.doubtful, decision.removed):
+        best_first = [scores[i] for i in sorted(group, key=lambda i: place[i])]
+        assert best_first == sorted(best_first, reverse=True)
+    asked = signals.title_match & (signals.probability < Caution().certain)
+    sure = np.flatnonzero((signals.probability >= Caution().caution) & ~asked)
+    assert set(decision.removed) == set(sure.tolist())
+    assert all(signals.probability[i] >= Caution().doubt for i in decision.doubtful)
+
+
+@given(shortlists(), st.randoms(use_true_random=False))
+def test_the_order_of_the_candidates_does_not_matter(drawn: Shortlisted, chance: random.Random) -> None:
+    scores, signals = drawn
+    order = list(range(len(scores)))
+    chance.shuffle(order)
+    one, other = decide_by_chance(scores, signals), decide_by_chance(scores[order], taken(signals, order))
+    assert [order[i] for i in other.ranking] == one.ranking.tolist()
+    for group in ("removed", "doubtful", "mentions"):
+        assert {order[i] for i in getattr(other, group)} == set(getattr(one, group))
+
+
+@given(shortlists(), st.floats(0.01, 1), st.floats(0.01, 1))
+def test_raising_the_caution_never_removes_more(drawn: Shortlisted, one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    bold, careful = (decide_by_chance(*drawn, Caution(caution=caution)) for caution in (low, high))
+    assert set(careful.removed) <= set(bold.removed)
+    assert decide_by_chance(*drawn, Caution(caution=1.0)).removed == ()
+
+
+@given(shortlists(), st.floats(0, 5), st.floats(0, 5))
+def test_a_larger_margin_saves_no_more(drawn: Shortlisted, one: float, other: float) -> None:
+    small, large = (decide_by_chance(*drawn, Caution(margin=margin)) for margin in sorted((one, other)))
+    assert set(small.doubtful) <= set(large.doubtful)
+    assert small.removed == large.removed
+
+
+@given(shortlists(), st.floats(0.01, 100))
+def test_the_scale_of_the_answers_does_not_matter(drawn: Shortlisted, scale: float) -> None:
+    _, signals = drawn
+    if np.ptp(signals.relevance) * min(scale, 1) < 1e-6:
+        return
+    chance, matching = signals.probability, signals.probability >= 0.5
+    scaled = margins(signals.relevance * scale, chance, matching)
+    assert scaled == pytest.approx(margins(signals.relevance, chance, matching), abs=1e-4, rel=1e-4)
