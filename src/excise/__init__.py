@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from excise.settings import Settings as Settings
     from excise.topics.detector import Detector as Detector
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "documents": ("Document",),
