@@ -123,6 +123,9 @@ class SearchResult:
     def to_dict(self, explain: bool = False) -> dict[str, Any]:
         """Plain types for JSON; the explanation only where it is asked for."""
         plain = asdict(self)
+        for one in (*plain["hits"], *plain["removed"]):
+            if one["probability"] is None:  # a rule that has none: the shape is what it always was
+                del one["probability"], one["passage"]
         explanation = plain.pop("explanation")
         return {**plain, "explanation": explanation} if explain else plain
 

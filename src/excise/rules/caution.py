@@ -127,11 +127,11 @@ def decide_by_chance(scores: Floats, signals: Chances, constants: Caution | None
     removes = sure & ~asked
     doubts = matching & ~sure & ~asked & ~(margin > constants.margin)
     removed, doubtful = _likeliest_first(removes, chance), _likeliest_first(doubts, chance)
-    untouched = np.zeros_like(score)
+    penalties = np.where(doubts, _below(score, ~doubts & ~removes, doubts), 0.0)
     return Decision(
         ranking=ordered(score, removed, doubtful),
-        scores=score,
-        penalties=untouched,
+        scores=score - penalties,
+        penalties=penalties,
         cut=constants.caution,
         removed=removed,
         branch="caution" if (matching | removes).any() else "clear",
@@ -139,6 +139,13 @@ def decide_by_chance(scores: Floats, signals: Chances, constants: Caution | None
         doubtful=doubtful,
         margins=margin,
     )
+
+
+def _below(score: Floats, clear: NDArray[np.bool_], doubts: NDArray[np.bool_]) -> float:
+    """What the doubtful must lose to come after all that is clear, in the order that they have."""
+    if not doubts.any() or not clear.any():
+        return 0.0
+    return max(0.0, float(score[doubts].max() - score[clear].min())) + 1e-3
 
 
 def _likeliest_first(chosen: NDArray[np.bool_], chance: Floats) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from excise.suites.suites import Query
 
 VALUES = {"phi=": "0.8", "kappa=": "1.0", "lambda=": "2", "tau=": "0.5", "cap=": "5", "k=": "50"}
 VALUES |= {"lead=": "1.5", "opening=": "0.8", "match=": "0.6", "passing=": "0.4", "many=": "3", "first=": "5"}
-VALUES |= {"asked=": "0"}
+VALUES |= {"asked=": "0", "caution=": "0.6", "doubt=": "0.1", "certain=": "0.9"}
 NAMES = [name + VALUES.get(name, "") for name in KNOWN if name.rstrip("=") not in CONTROLS]
 NAMES += ["excise+-guard", "excise+k=50", "excise+tau=0.5"]
 

@@ -317,6 +317,8 @@ def _based(shipped: Settings, first: str, changes: list[str]) -> tuple[Settings,
     coverage_only = (
         first in ("-lead", "-opening") or first.partition("=")[0] in _COVERAGE_NUMBERS.keys() - _PAPER_NUMBERS
     )
+    if first.partition("=")[0] in _CAUTION_NUMBERS.keys() - {*_COVERAGE_NUMBERS, *_PAPER_NUMBERS}:
+        return _BASES["cautious"], [first, *changes]
     shared = first in ("reembed", "one-reading", "second-look")
     return shipped if coverage_only or shared else PAPER_RULE, [first, *changes]
 
