@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Branch = Literal["floor", "relative", "absolute", "coverage", "caution", "clear", "few"]
+Branch = Literal["floor", "relative", "absolute", "coverage", "clear", "few"]
 Status = Literal["kept", "penalised", "protected", "mentions", "doubtful", "removed"]
 
 
@@ -38,7 +38,7 @@ class Detection:
 class Hit:
     """One result. ``frozen_rank`` is its rank before the operator; ``evidence`` is None where nothing was excluded.
 
-    ``probability`` (that it covers an excluded topic) is the cautious rule's; ``passage`` is where it names or touches
+    ``probability`` (that it covers an excluded topic) is the coverage rule's; ``passage`` is where it names or touches
     a topic that it was judged by.
     """
 
@@ -71,8 +71,8 @@ class Removed:
 class Judged:
     """One candidate of the shortlist as the rule saw it.
 
-    ``opening``, ``lead`` and ``asked`` (the query names its title) belong to the coverage rule, ``probability`` (that
-    it covers a topic) to the cautious one. ``passage`` is where what does not simply stay names or touches a topic.
+    ``opening``, ``lead``, ``asked`` (the query names its title) and ``probability`` (that it covers a topic) belong to
+    the coverage rule. ``passage`` is where what does not simply stay names or touches a topic.
     """
 
     id: str

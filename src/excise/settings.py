@@ -6,12 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from excise.errors import InvalidInput
-from excise.rules.caution import Caution
 from excise.rules.coverage import Coverage
 from excise.rules.paper import Constants
 from excise.vectors.maxsim import POOLINGS, Pooling
 
-Rule = Literal["coverage", "caution", "paper"]
+Rule = Literal["coverage", "paper"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 Scoring = Literal["full", "masked"]
 DEFAULT = "default"
@@ -24,14 +23,17 @@ class Settings:
     Parameters
     ----------
     rule
-        "coverage" removes all that covers the topic (:mod:`excise.rules.coverage`); "caution" only what surely does,
-        by a calibrated probability (:mod:`excise.rules.caution`); "paper" is its Algorithm 1.
-    constants, coverage, caution
-        the constants of the paper's rule and of the other two.
+        "coverage" removes what surely covers the topic, by a calibrated probability (:mod:`excise.rules.coverage`);
+        "paper" is its Algorithm 1.
+    constants, coverage
+        the constants of the paper's rule and of the coverage rule.
     pooling
-        how evidence is pooled over topic tokens: "mean", "max", "top-m" or "per-topic".
+        how the paper's rule pools evidence over topic tokens: "mean", "max", "top-m" or "per-topic".
     scoring
         "full" ranks by the whole query; "masked" by the residual query, which leaves the topics' own words out.
+    whole_query
+        the share of the whole query, topics and all, in the scores that the coverage rule ranks by where scoring is
+        "masked": what names the topic and stays is often what was meant.
     reembed, reembed_first
         re-embed the query, the topics and the shortlist with the exclusion adapter before they are judged; of the
         shortlist only so many candidates, in frozen order (the others are judged by their vectors in the index).
@@ -48,9 +50,9 @@ class Settings:
     rule: Rule = "coverage"
     constants: Constants = field(default_factory=Constants)
     coverage: Coverage = field(default_factory=Coverage)
-    caution: Caution = field(default_factory=Caution)
     pooling: Pooling = "per-topic"
     scoring: Scoring = "masked"
+    whole_query: float = 0.25
     reembed: bool = False
     reembed_first: int = 100
     adapter_fusion: bool = True
@@ -64,6 +66,9 @@ class Settings:
             raise InvalidInput(f"scoring must be 'full' or 'masked', got {self.scoring!r}.")
         if self.pooling not in POOLINGS:
             raise InvalidInput(f"unknown pooling {self.pooling!r}; choose one of {', '.join(POOLINGS)}.")
+        share = self.whole_query
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise InvalidInput(f"whole_query must be a number from 0 to 1, got {share!r}.")
         first, fires = self.reembed_first, self.fire_threshold
         if isinstance(first, bool) or not isinstance(first, int) or first < 1:
             raise InvalidInput(f"reembed_first must be a whole number of at least 1, got {first!r}.")
@@ -75,13 +80,13 @@ class Settings:
 
         Examples
         --------
-        >>> resolve("cautious").with_caution(0.9).caution.caution
+        >>> resolve().with_caution(0.9).coverage.caution
         0.9
         """
-        if self.rule != "caution":
-            raise InvalidInput("how sure to be before a removal is a setting of the preset 'cautious' alone.")
-        doubt = min(self.caution.doubt, caution) if isinstance(caution, int | float) else self.caution.doubt
-        return replace(self, caution=replace(self.caution, caution=caution, doubt=doubt))
+        if self.rule != "coverage":
+            raise InvalidInput("how sure to be before a removal is a setting of the coverage rule, not of the paper's.")
+        doubt = min(self.coverage.doubt, caution) if isinstance(caution, int | float) else self.coverage.doubt
+        return replace(self, coverage=replace(self.coverage, caution=caution, doubt=doubt))
 
     @property
     def uses_adapter(self) -> bool:
@@ -95,28 +100,25 @@ class Settings:
 
     @property
     def evidence_floor(self) -> float:
-        """Below it nothing is demoted: evidence, or for the cautious rule a probability."""
-        rule = self.rule_constants
-        return rule.doubt if isinstance(rule, Caution) else rule.evidence_floor
+        """Below it nothing is demoted: evidence under the paper's rule, a probability under the coverage rule."""
+        return self.constants.evidence_floor if self.rule == "paper" else self.coverage.doubt
 
     @property
-    def rule_constants(self) -> Coverage | Caution | Constants:
+    def rule_constants(self) -> Coverage | Constants:
         """The constants of the rule that is chosen."""
-        if self.rule == "paper":
-            return self.constants
-        return self.coverage if self.rule == "coverage" else self.caution
+        return self.constants if self.rule == "paper" else self.coverage
 
     def as_dict(self) -> dict[str, Any]:
         """Plain types, for reports."""
-        names = ("rule", "pooling", "scoring", "reembed", "reembed_first", "adapter_fusion", "second_look")
-        plain = {name: getattr(self, name) for name in (*names, "fire_threshold")}
+        names = ("rule", "pooling", "scoring", "whole_query", "reembed", "reembed_first", "adapter_fusion")
+        plain = {name: getattr(self, name) for name in (*names, "second_look", "fire_threshold")}
         return {**plain, "constants": self.rule_constants.as_dict()}
 
 
 PAPER_RULE = Settings("paper", pooling="mean", scoring="full")
 PRESETS = {
     DEFAULT: Settings(),
-    "cautious": Settings("caution"),
+    "cautious": Settings().with_caution(0.8),
     "paper": replace(PAPER_RULE, reembed=True),
     "frozen-paper": PAPER_RULE,
 }
@@ -136,8 +138,8 @@ def resolve(settings: Settings | str | None = None, **changes: Any) -> Settings:
     >>> resolve(speed=9)
     Traceback (most recent call last):
         ...
-    excise.errors.InvalidInput: there is no setting 'speed'; there are rule, constants, coverage, caution, pooling, \
-scoring, reembed, reembed_first, adapter_fusion, second_look, fire_threshold.
+    excise.errors.InvalidInput: there is no setting 'speed'; there are rule, constants, coverage, pooling, \
+scoring, whole_query, reembed, reembed_first, adapter_fusion, second_look, fire_threshold.
     """
     if isinstance(settings, str) and settings not in PRESETS:
         raise InvalidInput(f"unknown preset {settings!r}; choose one of {', '.join(PRESETS)}.")

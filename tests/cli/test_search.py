@@ -68,16 +68,16 @@ def test_search_for_people(demo_index: Path) -> None:
         app, ["search", "electric cars, not Tesla", "-i", str(demo_index), "-x", "Tesla", "--explain"]
     )
     assert shown.exit_code == 0
-    for word in ("removed", "evidence for: Tesla", "cut 0.", "about the topic", "█"):
+    for word in ("removed", "probability of covering: Tesla", "surely covers the topic", "█"):
         assert word in shown.output
 
 
 def test_how_sure_to_be_before_anything_is_removed(demo_index: Path) -> None:
     asked = ["search", "electric cars, not Tesla", "-i", str(demo_index), "-x", "Tesla", "-k", "80", "--json"]
-    more = (["--preset", "cautious"], ["--caution", "1"])
+    more = ([], ["--caution", "1"])
     usual, careful = (json.loads(runner.invoke(app, [*asked, *options]).output) for options in more)
     assert usual["removed"]
-    assert all(one["probability"] >= 0.4 and "Tesla" in one["passage"] for one in usual["removed"])
+    assert all(one["probability"] >= 0.45 and "Tesla" in one["passage"] for one in usual["removed"])
     assert careful["removed"] == []
     assert {one["id"] for one in usual["removed"]} <= {hit["id"] for hit in careful["hits"]}
     shown = runner.invoke(app, [*asked[:-1], "--preset", "cautious", "--explain"])

@@ -1,130 +1,177 @@
-"""The coverage rule: all that is about the topic goes, what merely mentions it and answers stays."""
+"""The coverage rule: what surely covers the topic goes, what may cover it comes last, all else keeps its place."""
 
 from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
-from excise.rules.coverage import Coverage, cover, lifted, margins
+from excise.rules.coverage import Coverage, cover, margins
 from excise.rules.signals import Signals
+from excise.settings import resolve
 
-ABOUT = Signals(
-    evidence=np.array([0.9, 0.9, 0.9, 0.9, 0.9, 0.2, 0.2, 0.2, 0.2]),
-    opening=np.array([0.9, 0.9, 0.9, 0.9, 0.9, 0.1, 0.1, 0.1, 0.1]),
-    relevance=np.array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.49, 0.48, 0.47]),
-)
 SCORES = np.arange(9, 0, -1.0)
+CLEAR = [0.0] * 6
+NONE = np.zeros(9, dtype=bool)
+Shortlisted = tuple[NDArray[np.float64], Signals]
+
+
+def signals_of(probability: list[float], **changes: Any) -> Signals:
+    """The signals of one topic whose evidence is strong where it is likely covered; nothing leads, nothing is named."""
+    row = np.array([probability])
+    strong = np.where(row > 0, 0.9, 0.2)
+    plain = Signals(row, strong, strong, np.full(row.size, 0.5), np.zeros(row.size, bool), NONE)
+    return replace(plain, **changes)
 
 
 @st.composite
-def shortlists(draw: st.DrawFn) -> tuple[np.ndarray, Signals]:
-    size = draw(st.integers(1, 30))
+def shortlists(draw: st.DrawFn, least: int = 1) -> Shortlisted:
+    """Any shortlist: one to three topics, probabilities at the thresholds too, no two scores alike."""
+    size, topics = draw(st.integers(least, 24)), draw(st.integers(1, 3))
     share = st.floats(0, 1, allow_nan=False)
-    columns = [np.array(draw(st.lists(share, min_size=size, max_size=size))) for _ in range(4)]
-    return columns[0] * 10, Signals(*columns[1:])
+    likely = st.one_of(share, st.sampled_from([0.0, Coverage().doubt, Coverage().caution, 1.0]))
+
+    def rows(values: st.SearchStrategy[float]) -> NDArray[np.float64]:
+        return np.array(draw(st.lists(values, min_size=size * topics, max_size=size * topics))).reshape(topics, size)
+
+    flags = st.lists(st.booleans(), min_size=size, max_size=size)
+    scores = draw(st.lists(st.integers(-1_000, 1_000), min_size=size, max_size=size, unique=True))
+    relevance = np.array(draw(st.lists(share, min_size=size, max_size=size)))
+    signals = Signals(rows(likely), rows(share), rows(share), relevance, np.array(draw(flags)), np.array(draw(flags)))
+    return np.array(scores) / 10, signals
 
 
-def test_five_pages_about_the_topic_are_five_removals() -> None:
-    decision = cover(SCORES, ABOUT)
-    assert set(decision.removed) == {0, 1, 2, 3, 4}
-    assert decision.kept.tolist() == [5, 6, 7, 8]
-    assert decision.branch == "coverage"
+def taken(signals: Signals, order: list[int]) -> Signals:
+    return Signals(
+        signals.probabilities[:, order],
+        signals.evidence[:, order],
+        signals.opening[:, order],
+        signals.relevance[order],
+        signals.named[order],
+        signals.title_match[order],
+    )
 
 
-def test_a_page_that_mentions_the_topic_stays_where_it_leads() -> None:
-    opening = np.array([0.9, 0.1, *[0.1] * 7])
-    answers = np.array([0.5, 0.9, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
-    signals = Signals(np.array([0.9, 0.9, *[0.2] * 7]), opening, answers)
-    decision = cover(SCORES, signals)
-    assert (decision.removed, decision.mentions) == ((0,), (1,))
-    level = Signals(signals.evidence, opening, np.full(9, 0.5))
-    assert set(cover(SCORES, level).removed) == {0, 1}
+def test_what_reaches_the_caution_is_removed_however_much_it_is() -> None:
+    decision = cover(SCORES, signals_of([0.45, 0.9, 0.5, *CLEAR]))
+    assert decision.removed == (1, 2, 0)  # the surest first
+    assert decision.kept.tolist() == [3, 4, 5, 6, 7, 8]
+    assert (decision.branch, decision.cut) == ("coverage", 0.45)
+    assert (decision.penalties == 0).all()
+    everything = cover(SCORES, signals_of([0.9] * 9))
+    assert len(everything.removed) == 9
+    assert everything.kept.size == 0
 
 
-def test_a_passing_mention_of_a_rare_topic_needs_a_smaller_lead() -> None:
-    relevance = np.array([0.5, 0.7, 0.6, 0.5, 0.45, 0.4, 0.35, 0.3, 0.25])  # candidate 1 leads by less than 2.4
-    opening = np.array([0.9, 0.1, *[0.1] * 7])
-    rare = Signals(np.array([0.9, 0.9, *[0.2] * 7]), opening, relevance)
-    assert cover(SCORES, rare).mentions == (1,)
-    assert set(cover(SCORES, rare, Coverage(few_matches=1)).removed) == {0, 1}
-    common = Signals(np.array([0.9, 0.9, *[0.2] * 4, *[0.9] * 3]), opening, relevance)
-    assert 1 in cover(SCORES, common).removed
-    opens = Signals(rare.evidence, np.array([0.9, 0.6, *[0.1] * 7]), relevance)
-    assert 1 in cover(SCORES, opens).removed
+def test_what_may_cover_the_topic_ranks_below_all_that_is_clear_and_above_the_removed() -> None:
+    decision = cover(SCORES, signals_of([0.9, 0.1, 0.34, *CLEAR]))
+    assert (decision.removed, decision.doubtful) == ((0,), (2, 1))
+    assert decision.ranking.tolist() == [3, 4, 5, 6, 7, 8, 1, 2, 0]
+    assert decision.kept.tolist() == [3, 4, 5, 6, 7, 8, 1, 2]
 
 
-def test_the_guard_keeps_the_best_answer_though_it_is_about_the_topic() -> None:
-    evidence = np.array([0.95, 0.93, *[0.2] * 7])
-    signals = Signals(evidence, evidence, np.array([0.5, 0.9, *[0.5] * 7]))
-    decision = cover(SCORES, signals)
-    assert (decision.removed, decision.protected) == ((0,), 1)
-    assert set(cover(SCORES, signals, Coverage(guard=False)).removed) == {0, 1}
-    strongest = Signals(evidence[::-1].copy(), evidence[::-1].copy(), np.array([*[0.5] * 8, 0.9]))
-    assert 8 in cover(SCORES, strongest).removed
+def test_a_doubtful_one_that_leads_the_rest_of_the_query_keeps_its_place_as_a_mention() -> None:
+    relevance = np.array([0.5, 0.9, *[0.5] * 7])
+    leading = signals_of([0.9, 0.2, 0.0, *CLEAR], relevance=relevance)
+    decision = cover(SCORES, leading)
+    assert (decision.removed, decision.doubtful, decision.mentions) == ((0,), (), (1,))
+    assert decision.ranking.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 0]
+    assert decision.margins is not None
+    assert decision.margins[1] > Coverage().margin
+    assert cover(SCORES, leading, Coverage(margin=9.0)).doubtful == (1,)
 
 
-def test_no_evidence_changes_nothing() -> None:
-    faint = Signals(np.full(9, 0.3), np.full(9, 0.3), np.full(9, 0.5))
-    decision = cover(SCORES, faint)
-    assert decision.branch == "floor"
+def test_a_margin_saves_what_may_well_cover_the_topic_and_not_what_is_certain_to() -> None:
+    leading = np.array([0.9, *[0.5] * 8])
+    likely = cover(SCORES, signals_of([0.7, *[0.0] * 8], relevance=leading))
+    assert (likely.removed, likely.mentions) == ((), (0,))
+    assert cover(SCORES, signals_of([0.9, *[0.0] * 8], relevance=leading)).removed == (0,)
+    assert cover(SCORES, signals_of([0.7, *[0.0] * 8])).removed == (0,)
+
+
+def test_what_names_the_topic_and_is_not_likely_to_cover_it_is_marked_and_stays() -> None:
+    decision = cover(SCORES, signals_of([0.9, 0.0, 0.0, *CLEAR], named=np.arange(9) < 2))
+    assert (decision.removed, decision.doubtful, decision.mentions) == ((0,), (), (1,))
+    assert decision.ranking.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 0]
+
+
+def test_a_faint_match_is_not_demoted_where_another_is_far_stronger() -> None:
+    signals = signals_of([0.9, 0.1, 0.1, *CLEAR], evidence=np.array([[0.9, 0.64, 0.62, *[0.1] * 6]]))
+    assert cover(SCORES, signals).doubtful == (1,)  # 0.63 is the share of the strongest that it takes
+    assert cover(SCORES, signals, Coverage(match_fraction=0.0)).doubtful == (1, 2)
+
+
+def test_a_loud_topic_does_not_hide_a_faint_one() -> None:
+    chess, maths = [0.2, *[0.0] * 8], [0.0, 0.2, *[0.0] * 7]
+    evidence = np.array([[0.9, *[0.1] * 8], [0.1, 0.5, *[0.1] * 7]])
+    both = signals_of(chess, probabilities=np.array([chess, maths]), evidence=evidence, opening=evidence)
+    assert set(cover(SCORES, both).doubtful) == {0, 1}
+    pooled = signals_of(chess, probabilities=np.array([[0.2, 0.2, *[0.0] * 7]]), evidence=evidence.max(axis=0)[None])
+    assert cover(SCORES, pooled).doubtful == (0,)
+
+
+def test_where_nothing_matches_the_ranking_is_the_one_given() -> None:
+    decision = cover(SCORES, signals_of([0.0009] * 9))
+    assert decision.branch == "clear"
     assert decision.ranking.tolist() == list(range(9))
-    assert decision.removed == ()
+    assert decision.removed == decision.doubtful == decision.mentions == ()
+    assert (decision.scores == SCORES).all()
+
+
+def test_a_shortlist_with_a_match_that_its_margin_saved_is_not_called_clear() -> None:
+    leading = signals_of([0.2, *[0.0] * 8], relevance=np.array([0.9, *[0.5] * 8]))
+    decision = cover(SCORES, leading)
+    assert (decision.removed, decision.doubtful, decision.mentions) == ((), (), (0,))
+    assert decision.branch == "coverage"  # "clear" promises that nothing matches
 
 
 def test_few_candidates_are_reordered_and_never_removed() -> None:
-    decision = cover(np.array([3.0, 2.0]), Signals(np.array([0.9, 0.5]), np.ones(2), np.ones(2)))
-    assert decision.branch == "few"
-    assert decision.removed == ()
-    assert decision.ranking.tolist() == [1, 0]
-    alone = cover(np.array([3.0]), Signals(np.array([0.9]), np.ones(1), np.ones(1)))
-    assert alone.ranking.tolist() == [0]
+    sure = signals_of([0.9, 0.9, 0.0], title_match=np.zeros(3, bool))
+    decision = cover(SCORES[:3], replace(sure, evidence=np.array([[0.8, 0.9, 0.2]])))
+    assert (decision.branch, decision.removed, decision.doubtful) == ("few", (), ())
+    assert decision.ranking.tolist() == [0, 2, 1]
+    assert decision.penalties[1] > 0
+    alone = cover(SCORES[:1], taken(sure, [0]))
+    assert (alone.ranking.tolist(), alone.penalties.tolist()) == ([0], [0.0])
+    assert cover(SCORES[:3], sure, Coverage(minimum_shortlist=3)).branch == "coverage"
 
 
-@given(shortlists())
-def test_every_candidate_is_ranked_once_and_the_removed_come_last(drawn: tuple[np.ndarray, Signals]) -> None:
-    scores, signals = drawn
-    decision = cover(scores, signals)
-    assert sorted(decision.ranking.tolist()) == list(range(len(scores)))
-    assert set(decision.ranking[len(scores) - len(decision.removed) :].tolist()) == set(decision.removed)
-    kept = [decision.scores[i] for i in decision.kept]
-    assert kept == sorted(kept, reverse=True)
-    assert not set(decision.mentions) & set(decision.removed)
-    assert decision.protected not in decision.removed
-    if decision.cut is not None and decision.removed:
-        assert all(signals.evidence[i] >= decision.cut for i in decision.removed)
+def test_full_caution_removes_nothing_and_still_demotes() -> None:
+    decision = cover(SCORES, signals_of([1.0, 0.9, *[0.0] * 7]), Coverage(caution=1.0))
+    assert (decision.removed, decision.doubtful) == ((), (0, 1))
+    assert Coverage(caution=1.0).covers(signals_of([1.0] * 9)).sum() == 0
 
 
-@given(shortlists(), st.floats(0, 5), st.floats(0, 5))
-def test_asking_for_a_larger_lead_removes_no_less(drawn: tuple[np.ndarray, Signals], one: float, other: float) -> None:
-    scores, signals = drawn
-    small, large = sorted((one, other))
-    fewer = set(cover(scores, signals, Coverage(margin=small)).removed)
-    assert fewer <= set(cover(scores, signals, Coverage(margin=large)).removed)
-
-
-@given(shortlists(), st.floats(0.01, 100))
-def test_the_scale_of_scores_and_answers_does_not_matter(drawn: tuple[np.ndarray, Signals], scale: float) -> None:
-    _, signals = drawn
-    if np.ptp(signals.relevance) * min(scale, 1) < 1e-6:
-        return
-    matching = signals.evidence >= 0.5
-    scaled = margins(signals.relevance * scale, signals.evidence, matching)
-    assert scaled == pytest.approx(margins(signals.relevance, signals.evidence, matching), abs=1e-4, rel=1e-4)
+def test_a_page_that_the_query_names_by_title_stays_unless_it_is_certain() -> None:
+    named = np.array([True, True, *[False] * 7])
+    decision = cover(SCORES, signals_of([0.995, 0.8, *[0.0] * 7], title_match=named))
+    assert (decision.removed, decision.mentions) == ((0,), (1,))
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"margin": -1},
-        {"title_bonus": -0.5},
-        {"evidence_floor": 1.5},
-        {"shortlist": 0},
-        {"minimum_shortlist": 1},
+        {"caution": 1.1},
+        {"caution": -0.1},
+        {"caution": float("nan")},
+        {"caution": "high"},
+        {"doubt": 1.5},
+        {"doubt": 0.6, "caution": 0.5},
         {"match_fraction": True},
-        {"few_matches": 0},
+        {"margin": -1},
+        {"margin": None},
+        {"certain": 1.5},
+        {"asked": -0.5},
+        {"minimum_shortlist": 1},
+        {"shortlist": 0},
+        {"shortlist": 2.0},
     ],
 )
 def test_constants_are_checked(wrong: dict[str, object]) -> None:
@@ -132,33 +179,85 @@ def test_constants_are_checked(wrong: dict[str, object]) -> None:
         Coverage(**wrong)  # type: ignore[arg-type]
 
 
-def test_what_is_asked_for_by_title_stays_unless_it_is_about_the_topic() -> None:
-    opening = np.array([0.9, 0.3, 0.9, *[0.1] * 6])
-    named = np.array([False, True, True, *[False] * 6])
-    signals = Signals(np.array([0.9, 0.9, 0.9, *[0.2] * 6]), opening, np.full(9, 0.5), named)
-    decision = cover(SCORES, signals)
-    assert (set(decision.removed), decision.mentions) == ({0, 2}, (1,))
+def test_constants_are_all_reported() -> None:
+    assert Coverage(**Coverage(caution=0.8).as_dict()) == Coverage(caution=0.8)  # type: ignore[arg-type]
 
 
-def test_what_is_asked_for_by_title_is_lifted_by_the_bonus_alone() -> None:
-    named = np.arange(9) == 5
-    raised = lifted(SCORES, named, Coverage(title_bonus=1.5))
-    assert raised[5] - SCORES[5] == pytest.approx(1.5 * SCORES.std())
-    assert (raised[~named] == SCORES[~named]).all()
-    assert (lifted(SCORES, named, Coverage(title_bonus=0.0)) == SCORES).all()
+def test_a_little_caution_lowers_the_doubt_with_it_and_nonsense_is_refused() -> None:
+    default = resolve()
+    assert default.with_caution(0.0).coverage.doubt == 0.0
+    assert default.with_caution(0.9).coverage.doubt == Coverage().doubt
+    assert resolve("cautious").coverage.caution > default.coverage.caution
+    for wrong in (True, 2, -1.0, float("nan"), "much", None):
+        with pytest.raises(InvalidInput, match="caution must be a number from 0 to 1"):
+            default.with_caution(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="not of the paper's"):
+        resolve("paper").with_caution(0.5)
 
 
-def test_a_loud_topic_does_not_hide_a_faint_one() -> None:
-    chess, maths = np.array([0.9, *[0.1] * 8]), np.array([0.1, 0.55, 0.5, *[0.1] * 6])
-    both = np.stack([chess, maths])
-    decision = cover(SCORES, Signals(both, both, np.full(9, 0.5)))
-    assert set(decision.removed) == {0, 1, 2}
-    assert decision.cut == pytest.approx(0.4)
-    pooled = both.max(axis=0)
-    assert cover(SCORES, Signals(pooled, pooled, np.full(9, 0.5))).removed == (0,)
+@pytest.mark.parametrize("wrong", [np.array([]), np.array([1.0, float("nan")]), np.ones(3)])
+def test_scores_that_do_not_fit_the_signals_are_refused(wrong: NDArray[np.float64]) -> None:
+    with pytest.raises(InvalidInput):
+        cover(wrong, signals_of([0.9, 0.1]))
 
 
-def test_a_topic_that_nothing_reaches_rules_nothing_out() -> None:
-    chess, faint = np.array([0.9, *[0.1] * 8]), np.array([0.1, 0.39, *[0.1] * 7])
-    both = np.stack([chess, faint])
-    assert cover(SCORES, Signals(both, both, np.full(9, 0.5))).removed == (0,)
+@given(shortlists())
+def test_everything_is_ranked_once_and_has_one_outcome(drawn: Shortlisted) -> None:
+    scores, signals = drawn
+    decision = cover(scores, signals)
+    ranking, groups = decision.ranking.tolist(), (decision.removed, decision.doubtful, decision.mentions)
+    assert sorted(ranking) == list(range(len(scores)))
+    assert sum(map(len, groups)) == len(set().union(*groups))
+    if decision.branch == "few":
+        return
+    place = {candidate: rank for rank, candidate in enumerate(ranking)}
+    clear = set(ranking) - set(decision.removed) - set(decision.doubtful)
+    order = [
+        place[i]
+        for group in (clear, decision.doubtful, decision.removed)
+        for i in sorted(group, key=lambda i: place[i])
+    ]
+    assert order == list(range(len(scores)))
+    for group in (clear, decision.doubtful, decision.removed):
+        best_first = [scores[i] for i in sorted(group, key=lambda i: place[i])]
+        assert best_first == sorted(best_first, reverse=True)
+    sure = set(np.flatnonzero(signals.probability >= Coverage().caution).tolist())
+    assert set(decision.removed) <= sure
+    assert {i for i in sure if signals.probability[i] >= Coverage().asked} <= set(decision.removed)
+    assert all(signals.probability[i] >= Coverage().doubt for i in decision.doubtful)
+
+
+@given(shortlists(), st.randoms(use_true_random=False))
+def test_the_order_of_the_candidates_does_not_matter(drawn: Shortlisted, chance: random.Random) -> None:
+    scores, signals = drawn
+    order = list(range(len(scores)))
+    chance.shuffle(order)
+    one, other = cover(scores, signals), cover(scores[order], taken(signals, order))
+    assert [order[i] for i in other.ranking] == one.ranking.tolist()
+    for group in ("removed", "doubtful", "mentions"):
+        assert {order[i] for i in getattr(other, group)} == set(getattr(one, group))
+
+
+@given(shortlists(), st.floats(0.01, 1), st.floats(0.01, 1))
+def test_raising_the_caution_never_removes_more(drawn: Shortlisted, one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    bold, careful = (cover(*drawn, Coverage(caution=caution)) for caution in (low, high))
+    assert set(careful.removed) <= set(bold.removed)
+    assert cover(*drawn, Coverage(caution=1.0)).removed == ()
+
+
+@given(shortlists(), st.floats(0, 5), st.floats(0, 5))
+def test_a_larger_margin_saves_no_more(drawn: Shortlisted, one: float, other: float) -> None:
+    small, large = (cover(*drawn, Coverage(margin=margin)) for margin in sorted((one, other)))
+    assert set(small.doubtful) <= set(large.doubtful)
+    assert set(small.removed) <= set(large.removed)
+
+
+@given(shortlists(), st.floats(0.01, 100))
+def test_the_scale_of_the_answers_does_not_matter(drawn: Shortlisted, scale: float) -> None:
+    _, signals = drawn
+    if np.ptp(signals.relevance) * min(scale, 1) < 1e-6:
+        return
+    chance, matching = signals.probability, signals.probability >= 0.5
+    scaled = margins(signals.relevance * scale, chance, matching)
+    assert scaled == pytest.approx(margins(signals.relevance, chance, matching), abs=1e-4, rel=1e-4)

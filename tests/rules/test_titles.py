@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import excise
-from excise.rules.titles import title_matches
+from excise.rules.titles import title_matches, titled_by
 from excise.search.inputs import named_topics
 from excise.topics.locate import named_places
 
@@ -86,3 +86,14 @@ def test_a_page_that_the_query_names_survives_the_operator() -> None:
     assert "Lake Orta" in [one.id for one in result.hits]
     assert result.explanation is not None
     assert {one.id for one in result.explanation.candidates if one.asked} == {"Lake Orta", "Boats", "Villas"}
+
+
+def test_a_title_in_the_midst_of_a_topic_may_be_asked_for_elsewhere() -> None:
+    query = "apart from the founder of ABBA Benny Andersson, who else sang in ABBA?"
+    assert asked(query, "founder of ABBA Benny Andersson", "ABBA", "Benny Andersson") == [True, False]
+
+
+def test_a_topic_rules_out_the_page_whose_title_it_names() -> None:
+    titles = ["Heinz Fischer", "Heinz", "Political career", "Fischer (surname)", ""]
+    assert titled_by("Heinz Fischer's political career", titles) == [True, True, True, True, False]
+    assert titled_by("the actor Heinz", ["Heinz Fischer", "The actor", "The"]) == [False, True, False]

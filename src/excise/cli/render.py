@@ -28,8 +28,7 @@ BRANCHES = {
     "floor": "no candidate reaches the evidence floor, so nothing was demoted",
     "relative": "the cut comes from the shortlist's own spread",
     "absolute": "too few candidates for a relative cut, so the floor is the cut",
-    "coverage": "what is about the topic goes; what mentions it stays only where nothing clear of it answers as well",
-    "caution": "what surely covers the topic was removed, what may cover it comes last, what mentions it stays",
+    "coverage": "what surely covers the topic was removed, what may cover it comes last, what mentions it stays",
     "clear": "nothing here covers the topic, so this is the engine's ranking",
     "few": "too few candidates to compare, so the strongest match comes last and nothing is removed",
 }

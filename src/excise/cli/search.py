@@ -77,7 +77,7 @@ def search_command(
     ] = False,
     caution: Annotated[
         float | None,
-        typer.Option(help="Preset 'cautious': how sure to be, from 0 to 1, before a document is removed."),
+        typer.Option(help="How sure to be, from 0 to 1, before a document is removed (0.45 by default)."),
     ] = None,
 ) -> None:
     """Search an index. What the query excludes is ruled out; --exclude names it, --no-excise turns that off."""
@@ -87,8 +87,7 @@ def search_command(
     from excise.settings import resolve
 
     reembed = True if reembed_first else None
-    chosen = preset or ("cautious" if caution is not None else None)
-    settings = resolve(chosen, reembed=reembed, reembed_first=reembed_first, second_look=second_look)
+    settings = resolve(preset, reembed=reembed, reembed_first=reembed_first, second_look=second_look)
     if caution is not None:
         settings = settings.with_caution(caution)
     operator = load(index, backbone=backbone, settings=settings)

@@ -1,26 +1,22 @@
-"""Coverage: which candidates cover an excluded topic, and which only mention it.
+"""Coverage: what surely covers an excluded topic goes, what may cover it comes last, everything else keeps its place.
 
-The paper's rule removes at most three candidates. A corpus with twenty pages on the topic needs twenty removals, and a
-page that answers the rest of the query and merely mentions the topic has to stay. A few signals of each candidate tell
-the two apart, and every constant is a fraction or a number of standard deviations of the shortlist's own values:
+The paper's rule removes at most three candidates, judged against each other. This one asks of each candidate by itself
+how likely it covers the topic (:mod:`excise.rules.readout`), and acts on that:
 
-evidence
-    how well it matches the topic anywhere. Weak against the strongest match: it does not cover the topic. Each of
-    several topics has its own strongest match, so that a loud one does not hide a faint one.
-opening
-    how well its title and first words match the topic. As well as the best: it is *about* the topic, and goes.
-relevance
-    the residual relevance: how well it matches the query less its topics. A candidate that only mentions the topic
-    stays where its margin over what is clear of the topic is large, since nothing could replace it.
-title_match
-    whether the query names its title outside of the topic. What is asked for by name and not about the topic stays,
-    and is lifted in the ranking.
+removed
+    the probability reaches ``caution``: it covers the topic.
+doubtful
+    it reaches ``doubt``, and the match is among the strongest that this shortlist has for the topic: it ranks below all
+    that is clear of the topic, and is still there.
+mentions
+    it names the topic or matches it, and stays where it is.
 
-How far is far depends on the topic. Many candidates match "Tesla" in a corpus about cars, and each may cover it. Where
-few match, the topic is a name with a page of its own, and a page that opens on something else only names it: it needs
-a smaller margin.
+Two kinds of candidates stay though they may cover the topic. What leads everything that is clear of it on the rest of
+the query (``margin``) cannot be replaced, and stays unless it is ``certain`` to cover the topic. What the query asks
+for by its title stays unless its probability reaches ``asked``.
 
-Like :mod:`excise.rules.paper` this is numpy alone: nothing here knows about text, encoders or indexes.
+Where the corpus has nothing on a topic, nothing reaches a high probability, and nothing is removed. Like
+:mod:`excise.rules.paper` this is numpy alone: nothing here knows about text, encoders or indexes.
 """
 
 from __future__ import annotations
@@ -31,39 +27,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
-from excise.rules.decision import Decision, Floats, by_evidence, checked, ordered
+from excise.rules.decision import Decision, Floats, checked, ordered
 from excise.rules.signals import Signals
 
-_COMPARED = 20  # the best candidates, whose spread is the unit of the lead and of the bonus
-_CLEAR = 3  # the lead is taken over the third best of the clear candidates: one lucky neighbour does not decide
+_COMPARED = 20  # the best candidates, whose spread is the unit of the margin
+_CLEAR = 3  # where fewer candidates are clear of the topic, the least likely ones stand for them
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """The constants of the coverage rule. Chosen with dev figures in view; ``docs/experiments.md`` says how.
+    """The constants of the coverage rule. ``docs/results.md`` says on what they were chosen, and on what not.
 
     Parameters
     ----------
-    evidence_floor
-        when no candidate's evidence reaches it, nothing is removed.
+    caution
+        how sure to be before a candidate is removed: the least probability that it covers a topic. 1 removes nothing.
+    doubt
+        the least probability from which a candidate may be demoted.
+    certain
+        from this probability on, a candidate goes though it leads what is clear of the topic.
+    asked
+        from this probability on, a candidate goes though the query names its title.
     match_fraction
-        share of the largest evidence from which a candidate matches the topic.
-    opening_fraction
-        share of the best opening from which a matching candidate is about the topic.
-    opening_floor
-        the best opening counts as at least this, so that a shortlist with no page about the topic has none.
+        share of the shortlist's strongest evidence for a topic from which a candidate may be demoted.
     margin
-        standard deviations by which a candidate must lead those that do not match the topic, on the rest of the query,
-        to stay though it mentions the topic.
-    mention_opening
-        below this share of the best opening, a candidate opens on something else and names the topic in passing.
-    few_matches
-        where fewer candidates match the topic, those that name it in passing need only that share of the lead.
-    title_bonus
-        standard deviations of the best candidates' scores by which one that is asked for by its title is lifted, where
-        ranking is by the query less its topics.
-    guard
-        keep the best answer to the rest of the query, unless it is the strongest match to the topic or leads by less.
+        standard deviations by which a candidate must lead all that is clear of the topic, on the rest of the query, to
+        keep its place though it may cover the topic.
     minimum_shortlist
         with fewer candidates there is nothing to compare with: the strongest match goes last, and nothing is removed.
     shortlist
@@ -71,43 +60,46 @@ class Coverage:
 
     Examples
     --------
-    >>> Coverage(match_fraction=2.0)
+    >>> Coverage(caution=2.0)
     Traceback (most recent call last):
         ...
-    excise.errors.InvalidInput: match_fraction must be a number from 0 to 1, got 2.0.
+    excise.errors.InvalidInput: caution must be a number from 0 to 1, got 2.0.
     """
 
-    evidence_floor: float = 0.4
+    caution: float = 0.45
+    doubt: float = 0.01
+    certain: float = 0.7
+    asked: float = 0.98
     match_fraction: float = 0.7
-    opening_fraction: float = 0.95
-    opening_floor: float = 0.5
-    margin: float = 2.2
-    mention_opening: float = 0.5
-    few_matches: int = 5
-    title_bonus: float = 2.0
-    guard: bool = True
+    margin: float = 1.25
     minimum_shortlist: int = 4
     shortlist: int = 100
 
     def __post_init__(self) -> None:
-        whole = ("few_matches", "minimum_shortlist", "shortlist")
-        for name in (item.name for item in fields(self) if item.name not in (*whole, "guard")):
-            value, high = getattr(self, name), float("inf") if name in ("margin", "title_bonus") else 1.0
+        whole = ("minimum_shortlist", "shortlist")
+        for name in (item.name for item in fields(self) if item.name not in whole):
+            value, high = getattr(self, name), float("inf") if name == "margin" else 1.0
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
                 raise InvalidInput(f"{name} must be a number from 0 to {high:g}, got {value!r}.")
         for name in whole:
             value, least = getattr(self, name), 2 if name == "minimum_shortlist" else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
+        if self.doubt > self.caution:
+            raise InvalidInput(f"doubt ({self.doubt:g}) must not be larger than caution ({self.caution:g}).")
 
-    def cuts(self, evidence: Floats) -> Floats:
-        """The evidence from which a candidate matches a topic, for each topic."""
-        best = np.atleast_2d(evidence).max(axis=1)
-        return np.asarray(np.maximum(self.evidence_floor, self.match_fraction * best), dtype=np.float64)
+    def covers(self, signals: Signals) -> NDArray[np.bool_]:
+        """Which candidates are sure enough to cover a topic."""
+        return np.asarray((signals.probability >= self.caution) & (self.caution < 1.0))
 
-    def matches(self, evidence: Floats) -> NDArray[np.bool_]:
-        """Which candidates match any of the topics."""
-        return np.asarray((np.atleast_2d(evidence) >= self.cuts(evidence)[:, None]).any(axis=0))
+    def matches(self, signals: Signals) -> NDArray[np.bool_]:
+        """Which candidates may cover a topic."""
+        strong = signals.evidence >= self.match_fraction * signals.evidence.max(axis=1, keepdims=True)
+        return np.asarray((strong & (signals.probabilities >= self.doubt)).any(axis=0))
+
+    def acts(self, signals: Signals) -> bool:
+        """Whether any candidate may cover a topic: else the ranking stays as it is."""
+        return bool((self.matches(signals) | self.covers(signals)).any())
 
     def as_dict(self) -> dict[str, float | int | bool | str]:
         """The constants by name, for reports and configuration files."""
@@ -115,97 +107,83 @@ class Coverage:
 
 
 def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -> Decision:
-    """Rank a shortlist by its scores, less every candidate that covers the excluded topic.
+    """Rank a shortlist by its scores, less every candidate that surely covers a topic; the doubtful ones last.
 
     Examples
     --------
-    Seven candidates for "electric cars, not Tesla". The first two are about Tesla. The third and the fourth mention it:
-    the third answers the rest of the query far better than anything else, the fourth no better than the clear ones.
+    Six candidates for "electric cars, not Tesla". The first is about Tesla. The second and the third may be: the second
+    answers the rest of the query far better than anything else, the third no better than the clear ones.
 
     >>> signals = Signals(
-    ...     evidence=np.array([0.95, 0.90, 0.85, 0.85, 0.30, 0.25, 0.20]),
-    ...     opening=np.array([0.95, 0.88, 0.20, 0.20, 0.20, 0.15, 0.20]),
-    ...     relevance=np.array([0.50, 0.45, 0.90, 0.45, 0.46, 0.45, 0.44]),
+    ...     probabilities=np.array([[0.95, 0.20, 0.20, 0.01, 0.00, 0.00]]),
+    ...     evidence=np.array([[0.95, 0.85, 0.85, 0.30, 0.25, 0.20]]),
+    ...     opening=np.array([[0.95, 0.20, 0.30, 0.20, 0.20, 0.20]]),
+    ...     relevance=np.array([0.50, 0.90, 0.45, 0.46, 0.45, 0.44]),
+    ...     named=np.array([True, True, True, False, False, False]),
+    ...     title_match=np.zeros(6, dtype=bool),
     ... )
-    >>> decision = cover(np.array([9.0, 8.9, 8.8, 8.0, 7.9, 7.8, 7.7]), signals)
-    >>> decision.kept.tolist(), decision.removed, decision.mentions
-    ([2, 4, 5, 6], (0, 1, 3), (2,))
+    >>> decision = cover(np.array([9.0, 8.8, 8.0, 7.9, 7.8, 7.7]), signals)
+    >>> decision.kept.tolist(), decision.removed, decision.doubtful, decision.mentions
+    ([1, 3, 4, 5, 2], (0,), (2,), (1,))
     """
     constants = constants or Coverage()
-    score, match = checked(scores, signals.strongest)
-    strongest = by_evidence(match, score)[0]
-    untouched = np.zeros_like(score)
-    if match[strongest] < constants.evidence_floor:
-        return Decision(ordered(score), score, untouched, None, branch="floor")
-    cuts = constants.cuts(signals.evidence)
+    score, chance = checked(scores, signals.probability)
     if len(score) < constants.minimum_shortlist:
-        return _last(score, strongest, float(cuts.min()))
-
-    matching, opening = constants.matches(signals.evidence), signals.openings(cuts)
-    best_opening = max(float(opening.max()), constants.opening_floor)
-    about = opening >= constants.opening_fraction * best_opening
-    passing = opening < constants.mention_opening * best_opening
-    eased = constants.margin * min(1.0, float(matching.sum()) / constants.few_matches)
-    margin = margins(signals.relevance, match, matching)
-    answers = margin > np.where(passing, eased, constants.margin)
-    if signals.title_match is not None:
-        answers |= signals.title_match
-    covers = matching & (about | ~answers)
-    best = int(np.argmax(signals.relevance))
-    guarded = constants.guard and best != strongest and bool(answers[best] and covers[best])
-    if guarded:
-        covers[best] = False
-    removed = tuple(i for i in by_evidence(match, score) if covers[i])
+        return _last(score, signals)
+    sure, matching = constants.covers(signals), constants.matches(signals)
+    margin = margins(signals.relevance, chance, matching | sure)
+    stays = signals.title_match & (chance < constants.asked)
+    stays |= (margin > constants.margin) & (chance < constants.certain)
+    removes, doubts = sure & ~stays, matching & ~sure & ~stays
+    removed, doubtful = _likeliest_first(removes, chance), _likeliest_first(doubts, chance)
+    penalties = np.where(doubts, _below(score, ~doubts & ~removes, doubts), 0.0)
     return Decision(
-        ranking=ordered(score, removed),
-        scores=score,
-        penalties=untouched,
-        cut=float(cuts.min()),
+        ranking=ordered(score, removed, doubtful),
+        scores=score - penalties,
+        penalties=penalties,
+        cut=constants.caution,
         removed=removed,
-        protected=best if guarded else None,
-        branch="coverage",
-        mentions=tuple(int(i) for i in np.flatnonzero(matching & ~covers) if not (guarded and i == best)),
+        branch="coverage" if (matching | sure).any() else "clear",
+        mentions=tuple(int(i) for i in np.flatnonzero((matching | sure | signals.named) & ~removes & ~doubts)),
+        doubtful=doubtful,
         margins=margin,
-        openings=opening,
+        openings=signals.openings,
     )
 
 
-def margins(relevance: Floats, match: Floats, matching: NDArray[np.bool_]) -> Floats:
-    """By how many standard deviations each candidate leads those that match no topic, on the rest of the query.
+def margins(relevance: Floats, chance: Floats, matching: NDArray[np.bool_]) -> Floats:
+    """By how many standard deviations each candidate leads all that is clear of the topics, on the rest of the query.
 
     Examples
     --------
-    >>> match = np.array([0.9, 0.1, 0.1, 0.1])
-    >>> margins(np.array([0.9, 0.5, 0.5, 0.5]), match, match > 0.5).round(2).tolist()
-    [2.31, 0.0, 0.0, 0.0]
+    >>> chance = np.array([0.9, 0.1, 0.1, 0.1])
+    >>> margins(np.array([0.9, 0.5, 0.5, 0.4]), chance, chance > 0.5).round(2).tolist()
+    [2.08, 0.0, 0.0, -0.52]
     """
     clear = ~matching
     if clear.sum() < _CLEAR:
-        clear = match <= np.sort(match)[min(_CLEAR, len(match)) - 1]
-    others, spread = np.sort(relevance[clear])[::-1], _spread(relevance)
+        clear = chance <= np.sort(chance)[min(_CLEAR, len(chance)) - 1]
+    spread = float(np.sort(relevance)[::-1][:_COMPARED].std())
     if spread < 1e-9:
         return np.zeros_like(relevance)
-    return np.asarray((relevance - others[min(_CLEAR, len(others)) - 1]) / spread, dtype=np.float64)
+    return np.asarray((relevance - relevance[clear].max()) / spread, dtype=np.float64)
 
 
-def lifted(scores: Floats, title_match: NDArray[np.bool_], constants: Coverage) -> Floats:
-    """The scores, those of candidates that are asked for by their titles raised by the bonus.
-
-    Examples
-    --------
-    >>> lifted(np.array([9.0, 8.0, 7.0]), np.array([False, False, True]), Coverage(title_bonus=2.0)).round(2).tolist()
-    [9.0, 8.0, 8.63]
-    """
-    return scores + constants.title_bonus * _spread(scores) * title_match
+def _below(score: Floats, clear: NDArray[np.bool_], doubts: NDArray[np.bool_]) -> float:
+    """What the doubtful must lose to come after all that is clear, in the order that they have."""
+    if not doubts.any() or not clear.any():
+        return 0.0
+    return max(0.0, float(score[doubts].max() - score[clear].min())) + 1e-3
 
 
-def _spread(values: Floats) -> float:
-    return float(np.sort(values)[::-1][:_COMPARED].std())
+def _likeliest_first(chosen: NDArray[np.bool_], chance: Floats) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.lexsort((np.arange(len(chance)), -chance)) if chosen[i])
 
 
-def _last(score: Floats, strongest: int, cut: float) -> Decision:
-    """Too few candidates to judge: the strongest match loses so much that it comes last."""
+def _last(score: Floats, signals: Signals) -> Decision:
+    """Too few candidates to compare: the one that matches the topic most loses so much that it comes last."""
     penalties = np.zeros_like(score)
+    strongest = int(np.lexsort((np.arange(len(score)), -score, -signals.strongest))[0])
     if len(score) > 1:
         penalties[strongest] = max(0.0, score[strongest] - score.min()) + 1e-3
-    return Decision(ordered(score - penalties), score - penalties, penalties, cut, branch="few")
+    return Decision(ordered(score - penalties), score - penalties, penalties, None, branch="few")

@@ -34,15 +34,15 @@ class Decision:
         could be removed.
     branch
         "floor" (no evidence: nothing demoted), "relative" (the shortlist's own spread), "absolute" (too few
-        candidates, or the relative cut is off); "coverage" and "few" are those of :mod:`excise.rules.coverage`,
-        "caution" and "clear" (nothing covers the topic) those of :mod:`excise.rules.caution`.
+        candidates, or the relative cut is off); "coverage", "clear" (nothing may cover the topic) and "few" are those
+        of :mod:`excise.rules.coverage`.
     mentions
-        candidates that match the topic and stay, since they answer the rest of the query (coverage only).
+        candidates that name or match the topic and stay (coverage only).
     doubtful
-        candidates that may cover the topic: below all that is clear of it, and above the removed (caution only).
+        candidates that may cover the topic: below all that is clear of it, and above the removed (coverage only).
     margins, openings
         by how many standard deviations each candidate leads what is clear of the topic, and how its opening matches the
-        topic that it covers best: what the coverage rule (and, for the margins, the cautious one) decided from.
+        topic that it covers most (coverage only).
     """
 
     ranking: NDArray[np.intp]

@@ -1,4 +1,4 @@
-"""What is known of each candidate before a rule decides."""
+"""What the coverage rule reads of each candidate before it decides."""
 
 from __future__ import annotations
 
@@ -16,39 +16,9 @@ class Signals:
 
     Attributes
     ----------
-    evidence, opening
-        how well it matches a topic anywhere, and in its title and first words. A row for each topic; with one topic the
-        row alone will do.
-    relevance
-        the residual relevance: how well it matches the query less its topics.
-    title_match
-        whether the query names its title outside of the topics.
-    """
-
-    evidence: Floats
-    opening: Floats
-    relevance: Floats
-    title_match: NDArray[np.bool_] | None = None
-
-    @property
-    def strongest(self) -> Floats:
-        """Each candidate's evidence for the topic that it matches best."""
-        return np.asarray(np.atleast_2d(self.evidence).max(axis=0), dtype=np.float64)
-
-    def openings(self, cuts: Floats) -> Floats:
-        """How each candidate's opening matches the topic that it covers best, measured by the topics' cuts."""
-        nearest = (np.atleast_2d(self.evidence) / np.maximum(cuts, 1e-9)[:, None]).argmax(axis=0)
-        return np.asarray(np.atleast_2d(self.opening)[nearest, np.arange(len(nearest))], dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Chances:
-    """What the cautious rule reads of each candidate of a shortlist.
-
-    Attributes
-    ----------
-    probabilities, evidence
-        how likely each candidate covers each topic, and how well it matches it: a row for each topic.
+    probabilities, evidence, opening
+        how likely each candidate covers each topic, how well it matches it anywhere, and in its title and first words:
+        a row for each topic.
     relevance
         the residual relevance: how well it matches the query less its topics.
     named
@@ -59,6 +29,7 @@ class Chances:
 
     probabilities: Floats
     evidence: Floats
+    opening: Floats
     relevance: Floats
     named: NDArray[np.bool_]
     title_match: NDArray[np.bool_]
@@ -72,3 +43,9 @@ class Chances:
     def strongest(self) -> Floats:
         """Each candidate's evidence for the topic that it matches best."""
         return np.asarray(self.evidence.max(axis=0), dtype=np.float64)
+
+    @property
+    def openings(self) -> Floats:
+        """How each candidate's opening matches the topic that it covers most."""
+        nearest = self.probabilities.argmax(axis=0)
+        return np.asarray(self.opening[nearest, np.arange(len(nearest))], dtype=np.float64)

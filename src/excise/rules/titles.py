@@ -1,4 +1,4 @@
-"""Titles that a query names: what it asks for by name."""
+"""Titles that a query names: what it asks for by name, and what its topics rule out by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def title_matches(
         where it names what it excludes by its own words. The words in common with a topic that the query words
         differently are none of these: "the Toyota Avalon, without concept cars by Toyota" still asks for the Avalon.
     topics
-        what it excludes. A title made of a topic's words is no match, wherever else the query uses them.
+        what it excludes. A title that a topic begins or ends with is no match, wherever else the query uses it; one in
+        the midst of a topic ("the founder of ABBA Benny Andersson") may be asked for elsewhere in the query.
     titles
         the candidates' titles.
 
@@ -39,20 +40,39 @@ def title_matches(
     [True, True, False, False, False]
     """
     said = [word for part in outside(query, places) for word in (*_words(part), _GAP)]
-    excluded = [set(_words(topic)) for topic in topics]
+    excluded = [_words(topic) for topic in topics]
     names = (_words(_BRACKETS.sub("", title)) for title in titles)
     return [
         any(map(is_content, name))
         and _within(name, said)
-        and not any(excluding.issuperset(name) for excluding in excluded)
+        and not any(name in (excluding[: len(name)], excluding[-len(name) :]) for excluding in excluded)
         for name in names
     ]
+
+
+def titled_by(topic: str, titles: Sequence[str]) -> list[bool]:
+    """Which titles a topic names: what bears one is a page of the topic's own.
+
+    Examples
+    --------
+    >>> titled_by("the songs of ABBA", ["ABBA", "Abba (island)", "ABBA Gold", "Gold", ""])
+    [True, True, False, False, False]
+    >>> titled_by("Frozen (2013 film)", ["Frozen (2013 film)", "Frozen (soundtrack)"])
+    [True, False]
+    """
+    words, told_apart = _words(topic), "(" in topic
+    names = (_words(title if told_apart else _BRACKETS.sub("", title)) for title in titles)
+    return [any(map(is_content, name)) and _holds(words, name) for name in names]
 
 
 def _words(text: str) -> list[str]:
     """Words as they compare: no accents, no capitals, no possessive."""
     plain = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
     return _WORD.findall(re.sub("['\u2019]s?\\b", "", plain.casefold()))
+
+
+def _holds(words: list[str], name: list[str]) -> bool:
+    return any(words[start : start + len(name)] == name for start in range(len(words) - len(name) + 1))
 
 
 def _within(name: list[str], words: list[str]) -> bool:

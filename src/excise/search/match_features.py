@@ -1,7 +1,8 @@
 """How a candidate matches a topic, as a row of numbers on an absolute scale: what the coverage readout reads.
 
 Half of them come from token vectors, and find a topic under other names too; half come from the words themselves, and
-tell the topic from its look-alikes (a name that sounds like another has its subwords, not its words).
+tell the topic from its look-alikes (a name that sounds like another has its subwords, not its words). All but
+``elsewhere`` judge a candidate by itself.
 
 ===========  ==========================================================================================================
 evidence     mean over the topic's tokens of each one's best match anywhere in the document
@@ -15,6 +16,8 @@ earliness    how early it is named first: 1 at the start, 0 where it is not name
 mentions     how often it is named (a logarithm)
 words        the share of the topic's content words that the document has
 title_words  the share that its title has
+titled       whether the topic names the document's title: it is the topic's own page
+elsewhere    whether the topic names another candidate's title, and not this one's: the topic has a page of its own
 tokens       how many tokens the topic has (a logarithm): a long topic is matched less closely
 ===========  ==========================================================================================================
 """
@@ -31,12 +34,13 @@ from numpy.typing import NDArray
 
 from excise.documents import Document
 from excise.rules.decision import Floats
+from excise.rules.titles import titled_by
 from excise.topics.words import is_content
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.ragged import Vectors
 
 VECTOR_FEATURES = ("evidence", "weakest", "local", "places", "opening", "semantic", "tokens")
-WORD_FEATURES = ("named", "earliness", "mentions", "words", "title_words")
+WORD_FEATURES = ("named", "earliness", "mentions", "words", "title_words", "titled", "elsewhere")
 FEATURES = VECTOR_FEATURES + WORD_FEATURES
 OPENING_TOKENS = 24
 _NEAR = 12  # tokens that may stand between a topic's words in one short stretch
@@ -49,9 +53,11 @@ def match_features(
     topics: Sequence[str], vectors: Sequence[Vectors], documents: Sequence[Document], encoded: EncodedDocuments
 ) -> Floats:
     """The features of every topic and candidate: topics by candidates by :data:`FEATURES`."""
-    tokens = _Tokens.of(encoded)
+    tokens, titles = _Tokens.of(encoded), [document.title for document in documents]
     rows = [
-        np.column_stack([_by_vectors(topic, tokens), [_by_words(text, document) for document in documents]])
+        np.column_stack(
+            [_by_vectors(topic, tokens), [_by_words(text, document) for document in documents], _by_title(text, titles)]
+        )
         for text, topic in zip(topics, vectors, strict=True)
     ]
     return np.stack(rows).astype(np.float64)
@@ -168,6 +174,11 @@ def _by_words(topic: str, document: Document) -> list[float]:
         _found(pattern, text),
         _found(pattern, document.title),
     ]
+
+
+def _by_title(topic: str, titles: Sequence[str]) -> Floats:
+    own = np.array(titled_by(topic, titles), dtype=np.float64)
+    return np.column_stack([own, (1.0 - own) * own.max()])
 
 
 def _found(pattern: _Pattern, text: str) -> float:

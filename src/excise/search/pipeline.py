@@ -17,18 +17,17 @@ from excise.encoders.backbone import Backbone
 from excise.engines.base import Found, Reader
 from excise.errors import InvalidInput
 from excise.results import Detection, Judged, Status
-from excise.rules.caution import Caution, decide_by_chance
-from excise.rules.coverage import cover, lifted
+from excise.rules.coverage import cover
 from excise.rules.decision import Decision, Floats
 from excise.rules.paper import demote
-from excise.rules.signals import Chances, Signals
+from excise.rules.signals import Signals
 from excise.rules.titles import title_matches
 from excise.search.inputs import named_topics
 from excise.search.match_features import FEATURES, match_features
 from excise.search.models import SearchModels
 from excise.search.passages import topic_passage
 from excise.search.stages import Judgement, SearchVectors, Shortlist, Weighed
-from excise.search.weighing import maxsim_of, signals_of
+from excise.search.weighing import evidence_of, maxsim_of
 from excise.settings import Settings
 from excise.text import checked_query
 from excise.topics.locate import named_places
@@ -106,31 +105,28 @@ class Pipeline:
         """All that is known of each candidate; at least one topic is excluded."""
         if self.settings.reembed and self.adapter is not None:
             search, shortlist = self._reembedded(search, shortlist, self.adapter)
-        residual_scores = maxsim_of(search.residual, shortlist.vectors)
-        detection = search.detection
-        topics, titles = tuple(topic.text for topic in detection.topics), [one.title for one in shortlist.documents]
-        named = named_places(detection.query, detection.topics)
-        signals, evidence = signals_of(
-            search.topics,
-            residual_scores / len(search.residual),
-            shortlist.vectors,
-            self.settings.pooling,
-            np.array(title_matches(detection.query, named, topics, titles), dtype=np.bool_),
-        )
-        fused = self._fused(search, shortlist, residual_scores)
-        chances = self._chances(search, shortlist, topics, signals) if self.settings.rule == "caution" else None
-        return Weighed(shortlist, topics, signals, evidence, fused, chances)
+        residual = maxsim_of(search.residual, shortlist.vectors)
+        topics = tuple(topic.text for topic in search.detection.topics)
+        if self.settings.rule == "paper":
+            evidence = evidence_of(search.topics, shortlist.vectors, self.settings.pooling)
+            return Weighed(shortlist, topics, evidence, residual)
+        signals = self._signals(search, shortlist, topics, residual / len(search.residual))
+        return Weighed(shortlist, topics, signals.strongest, self._fused(search, shortlist, residual), signals)
 
-    def _chances(self, search: SearchVectors, shortlist: Shortlist, topics: Sequence[str], signals: Signals) -> Chances:
-        """How likely each candidate covers each topic, and what else the cautious rule reads."""
+    def _signals(
+        self, search: SearchVectors, shortlist: Shortlist, topics: Sequence[str], relevance: Floats
+    ) -> Signals:
+        """How likely each candidate covers each topic, and what else the coverage rule reads."""
         features = match_features(topics, search.topics, shortlist.documents, shortlist.vectors)
-        asked = signals.title_match
-        return Chances(
+        detection, titles = search.detection, [one.title for one in shortlist.documents]
+        named = named_places(detection.query, detection.topics)
+        return Signals(
             probabilities=self.models.readout.probabilities(features, FEATURES),
             evidence=features[..., FEATURES.index("evidence")],
-            relevance=signals.relevance,
+            opening=features[..., FEATURES.index("opening")],
+            relevance=relevance,
             named=np.asarray(features[..., FEATURES.index("named")].max(axis=0) > 0),
-            title_match=np.zeros(len(shortlist), dtype=np.bool_) if asked is None else asked,
+            title_match=np.array(title_matches(detection.query, named, topics, titles), dtype=np.bool_),
         )
 
     def _reembedded(
@@ -173,23 +169,12 @@ def decide(weighed: Weighed, settings: Settings) -> Judgement:
         decision = demote(scores / shortlist.unit, weighed.evidence, settings.constants.for_topics(len(weighed.topics)))
         return _judgement(weighed, scores, weighed.evidence, decision, shortlist.unit)
     signals, scores = weighed.signals, shortlist.scores
-    if settings.rule == "caution":
-        return _cautious(weighed, settings.caution, masked)
-    if masked and signals.evidence.max() >= settings.evidence_floor:  # else nothing is to change
-        scores = weighed.residual_scores
-        if signals.title_match is not None:
-            scores = lifted(scores, signals.title_match, settings.coverage)
-    decision = cover(scores, signals, settings.coverage)
-    return _judgement(weighed, scores, signals.strongest, decision)
-
-
-def _cautious(weighed: Weighed, rule: Caution, masked: bool) -> Judgement:
-    chances, scores = weighed.chances, weighed.shortlist.scores
-    if chances is None:
-        raise InvalidInput("the cautious rule reads chances, and the candidates were weighed for another rule.")
-    if masked and rule.acts(chances):  # else nothing is to change
-        scores = weighed.residual_scores
-    return _judgement(weighed, scores, chances.strongest, decide_by_chance(scores, chances, rule))
+    if signals is None:
+        raise InvalidInput("the coverage rule reads signals, and the candidates were weighed for the paper's rule.")
+    if masked and settings.coverage.acts(signals):  # else nothing is to change
+        share = settings.whole_query
+        scores = (1 - share) * weighed.residual_scores + share * scores
+    return _judgement(weighed, scores, weighed.evidence, cover(scores, signals, settings.coverage))
 
 
 def shortlisted(found: Found) -> Shortlist:
@@ -215,8 +200,8 @@ def second_look(reader: Reader, search: SearchVectors, found: Found, depth: int)
 
 def _judgement(weighed: Weighed, scores: Floats, evidence: Floats, decision: Decision, unit: float = 1.0) -> Judgement:
     """The decision, and each candidate with what it was decided from; ``unit`` is that of the rule's penalties."""
-    titles = weighed.signals.title_match if decision.margins is not None else None
-    chances = weighed.chances
+    signals = weighed.signals
+    probability = None if signals is None else signals.probability
     touched = {*decision.removed, *decision.doubtful, *decision.mentions}
     candidates = tuple(
         Judged(
@@ -229,8 +214,8 @@ def _judgement(weighed: Weighed, scores: Floats, evidence: Floats, decision: Dec
             status=_status(i, decision),
             opening=None if decision.openings is None else float(decision.openings[i]),
             lead=None if decision.margins is None else float(decision.margins[i]),
-            asked=None if titles is None else bool(titles[i]),
-            probability=None if chances is None else float(chances.probability[i]),
+            asked=None if signals is None else bool(signals.title_match[i]),
+            probability=None if probability is None else float(probability[i]),
             passage=topic_passage(weighed.topics, document) if i in touched else None,
         )
         for i, document in enumerate(weighed.shortlist.documents)

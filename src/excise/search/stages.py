@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from excise.documents import Document
 from excise.results import Detection, Judged
 from excise.rules.decision import Decision, Floats
-from excise.rules.signals import Chances, Signals
+from excise.rules.signals import Signals
 from excise.topics.locate import places
 from excise.vectors.encoded import EncodedDocuments, EncodedQuery
 from excise.vectors.ragged import Vectors
@@ -85,22 +85,19 @@ class Weighed:
         the candidates; re-embedded where that was asked for.
     topics
         the excluded topics.
-    signals
-        evidence, opening, residual relevance and title match.
     evidence
-        the evidence over all topics, pooled as the settings say.
+        the evidence over all topics: pooled as the settings say under the paper's rule, that of the nearest topic else.
     residual_scores
         the scores by the residual query, in MaxSim units, with the adapter's reading of it fused in where there is one.
-    chances
-        what the cautious rule reads; None where the settings have another rule.
+    signals
+        what the coverage rule reads; None where the settings have the paper's.
     """
 
     shortlist: Shortlist
     topics: tuple[str, ...]
-    signals: Signals
     evidence: Floats
     residual_scores: Floats
-    chances: Chances | None = None
+    signals: Signals | None = None
 
 
 @dataclass(frozen=True, eq=False)

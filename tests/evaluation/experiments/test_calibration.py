@@ -76,12 +76,12 @@ def test_verdicts(tmp_path: Path) -> None:
         return Decided(settings.coverage.margin >= 2, (f"{settings.coverage.margin}",))
 
     def by_floor(settings: Settings) -> Decided:
-        return Decided(True, (f"{settings.coverage.evidence_floor}",))
+        return Decided(True, (f"{settings.coverage.doubt}",))
 
     found = {one.constant: one for one in sweep("made <up> $", iter([by_margin, by_floor] * 20), Settings())}
     assert found["margin"].verdict == "active"
     assert found["margin"].spread == pytest.approx(0.5)
-    assert found["evidence_floor"].verdict == "inert"
+    assert found["doubt"].verdict == "inert"
     assert found["match_fraction"].verdict == "unexercised"
     assert list(found) == list(GRIDS["coverage"])
     for name in ("once.svg", "twice.svg"):

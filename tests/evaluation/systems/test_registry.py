@@ -25,10 +25,10 @@ from excise.settings import Settings, resolve
 from excise.suites.suites import Query
 
 VALUES = {"phi=": "0.8", "kappa=": "1.0", "lambda=": "2", "tau=": "0.5", "cap=": "5", "k=": "50"}
-VALUES |= {"lead=": "1.5", "opening=": "0.8", "match=": "0.6", "passing=": "0.4", "many=": "3", "first=": "5"}
+VALUES |= {"lead=": "1.5", "match=": "0.6", "first=": "5", "whole=": "0.5"}
 VALUES |= {"asked=": "0", "caution=": "0.6", "doubt=": "0.1", "certain=": "0.9"}
 NAMES = [name + VALUES.get(name, "") for name in KNOWN if name.rstrip("=") not in CONTROLS]
-NAMES += ["excise+-guard", "excise+k=50", "excise+tau=0.5"]
+NAMES += ["excise+-asked", "excise+k=50"]
 
 
 def system(name: str, models: SearchModels, shipped: Settings | None = None) -> System:
@@ -94,8 +94,8 @@ def test_the_parts_of_the_coverage_rule(cases: list[Case]) -> None:
     whole = set(ranked("excise", case).removed)
     assert whole
     assert whole <= set(ranked("-lead", case).removed)
-    assert set(ranked("-opening", case).removed) <= whole
-    assert set(ranked("match=0.9", case).removed) <= whole <= set(ranked("match=0.5", case).removed)
+    assert whole <= set(ranked("-asked", case).removed)
+    assert set(ranked("caution=0.9", case).removed) <= whole <= set(ranked("caution=0.2", case).removed)
     with pytest.raises(InvalidInput, match=r"'phi=0\.8' does not belong to the coverage rule"):
         ranked("excise+phi=0.8", case)
 

@@ -42,9 +42,11 @@ def test_names_stand_for_typed_specs() -> None:
 
 
 def test_the_names_of_constants_stay_though_the_constants_have_better_ones() -> None:
-    coverage = settings_of("lead=1.5+passing=0.4+many=3+asked=0.5").coverage
-    assert (coverage.margin, coverage.mention_opening) == (1.5, 0.4)
-    assert (coverage.few_matches, coverage.title_bonus) == (3, 0.5)
+    coverage = settings_of("lead=1.5+match=0.4+caution=0.6+asked=0.5").coverage
+    assert (coverage.margin, coverage.match_fraction) == (1.5, 0.4)
+    assert (coverage.caution, coverage.asked) == (0.6, 0.5)
+    assert settings_of("whole=0.5").whole_query == 0.5
+    assert settings_of("-asked").coverage.asked == 0
     assert settings_of("-lead").coverage.margin == float("inf")
     assert not settings_of("one-reading").adapter_fusion
     assert settings_of("one-reading").rule == "coverage"

@@ -13,11 +13,11 @@ from excise.cli.app import app
 from excise.documents import Document
 from excise.encoders.backbone import Backbone
 from excise.errors import InvalidInput
-from excise.rules.caution import Caution
+from excise.rules.coverage import Coverage
 from excise.rules.readout import READOUTS, read_readouts
 from excise.search.match_features import FEATURES, WORD_FEATURES
 from excise.training.coverage import readout_fit
-from excise.training.coverage.graded import GradedFeatures, features_of, labelled_pairs
+from excise.training.coverage.graded import FAMILIES, GradedFeatures, family_searches, features_of, labelled_searches
 from excise.training.coverage.readout_fit import fit_readout, leave_one_out
 from excise.training.coverage.readout_recipe import CARD, TRAINING, bundled_labels, make_readouts
 
@@ -71,7 +71,7 @@ def test_a_feature_that_never_changes_does_no_harm() -> None:
 @pytest.mark.parametrize("answer", [True, False])
 def test_pairs_of_one_kind_are_refused(answer: bool) -> None:
     graded = made_up(20)
-    with pytest.raises(InvalidInput, match="graded pairs that cover their topic and pairs that do not"):
+    with pytest.raises(InvalidInput, match="graded candidates that cover their topic and such that do not"):
         fit_readout(GradedFeatures(graded.features, graded.domains, np.full(20, answer)))
 
 
@@ -88,8 +88,8 @@ def test_a_domain_is_measured_without_having_been_seen(monkeypatch: pytest.Monke
     domains = [row.domain for row in rows]
     assert sorted(domains) == ["medicine", "news", "wiki"]
     assert fitted_on == [set(domains) - {domain} for domain in domains]
-    assert (together.pairs, together.covering) == (600, int(graded.covers.sum()))
-    assert sum(row.pairs for row in rows) == 600
+    assert (together.candidates, together.covering) == (600, int(graded.covers.sum()))
+    assert sum(row.candidates for row in rows) == 600
 
 
 def test_a_domain_that_contradicts_the_others_fails_where_it_is_left_out() -> None:
@@ -108,7 +108,7 @@ def test_what_is_measured_is_what_the_default_caution_removes() -> None:
     own = graded.domains == "news"
     others = GradedFeatures(graded.features[~own], graded.domains[~own], graded.covers[~own])
     chances = fit_readout(others).probabilities(graded.features[own], FEATURES)
-    removed, truth = chances >= Caution().caution, graded.covers[own]
+    removed, truth = chances >= Coverage().caution, graded.covers[own]
     row = next(row for row in leave_one_out(graded)[0] if row.domain == "news")
     assert row.precision == pytest.approx(truth[removed].mean())
     assert row.recall == pytest.approx(removed[truth].mean())
@@ -116,7 +116,7 @@ def test_what_is_measured_is_what_the_default_caution_removes() -> None:
 
 
 def test_without_pairs_there_is_nothing_to_fit(minilm: Backbone) -> None:
-    with pytest.raises(InvalidInput, match="no graded pairs"):
+    with pytest.raises(InvalidInput, match="no graded candidates"):
         features_of([], minilm)
 
 
@@ -138,18 +138,38 @@ def graded_files(own_documents: list[Document], tmp_path: Path) -> tuple[Path, d
     return labels, corpora
 
 
-def test_features_stay_with_their_pairs(graded_files: tuple[Path, dict[str, Path]], minilm: Backbone) -> None:
+def test_features_stay_with_their_candidates(graded_files: tuple[Path, dict[str, Path]], minilm: Backbone) -> None:
     labels, corpora = graded_files
-    pairs, seen = labelled_pairs([labels], corpora), list[tuple[str, int, int]]()
-    assert len(pairs) == 20
-    graded = features_of(pairs[::-1], minilm, lambda *now: seen.append(now))
+    searches, seen = labelled_searches([labels], corpora), list[tuple[str, int, int]]()
+    assert [len(search.documents) for search in searches] == [10, 10]
+    graded = features_of(searches[::-1], minilm, lambda *now: seen.append(now))
     assert seen[-1][1:] == (20, 20)
     cars = graded.domains == "cars"
     named = graded.features[:, NAMED] > 0
     assert (named[cars] == graded.covers[cars]).all()  # these labels say nothing else
-    assert graded.covers.sum() == sum(pair.covers for pair in pairs)
-    once = features_of(pairs, minilm)
-    assert graded.features == pytest.approx(once.features, abs=1e-6)  # in whatever order they are given
+    assert graded.covers.sum() == sum(sum(search.covers) for search in searches)
+    once = features_of(searches, minilm)
+    assert graded.features[10:] == pytest.approx(once.features[:10], abs=1e-6)  # in whatever order they are given
+
+
+def test_the_bundled_families_count_for_less_and_are_not_measured() -> None:
+    graded = made_up()
+    features = np.concatenate([graded.features, graded.features])
+    domains = np.concatenate([graded.domains, np.full(600, FAMILIES)])
+    contrary = GradedFeatures(features, domains, np.concatenate([graded.covers, ~graded.covers]))
+    rows, together = leave_one_out(contrary)
+    assert FAMILIES not in {row.domain for row in rows}
+    assert together.candidates == 600
+    weight = dict(zip(FEATURES, fit_readout(contrary).coefficients, strict=True))
+    assert weight["local"] > 0.5  # the graded ones outweigh them
+
+
+def test_what_the_bundled_queries_rule_out_covers_their_topics() -> None:
+    searches = family_searches()
+    assert {search.domain for search in searches} == {FAMILIES}
+    assert all(len(search.documents) == len(search.covers) for search in searches)
+    covering = sum(sum(search.covers) for search in searches)
+    assert 0 < covering < sum(len(search.covers) for search in searches)
 
 
 def test_readouts_are_fitted_and_written_with_their_card(
@@ -163,7 +183,7 @@ def test_readouts_are_fitted_and_written_with_their_card(
     assert (fitted.any.weights, fitted.any.features) == (None, WORD_FEATURES)
     figures = json.loads((out / TRAINING).read_text())
     assert [row["domain"] for row in figures["own"]] == ["cars", "more", "together"]
-    assert figures["any"][-1]["pairs"] == 20
+    assert figures["any"][-1]["candidates"] == 20
     card = (out / CARD).read_text()
     for part in ("labels.jsonl", "cars.jsonl", minilm.weights_fingerprint, "| together | 20 |", "| local |"):
         assert part in card

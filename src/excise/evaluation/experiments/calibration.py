@@ -28,14 +28,12 @@ from excise.suites.suites import Suite, load_suite
 
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "coverage": {
-        "evidence_floor": (0.2, 0.3, 0.4, 0.5, 0.6),
+        "caution": (0.2, 0.3, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8),
+        "doubt": (0.003, 0.005, 0.01, 0.02, 0.05, 0.1),
+        "certain": (0.6, 0.7, 0.8, 0.9, 0.95, 1.0),
+        "asked": (0.0, 0.8, 0.9, 0.95, 0.98, 1.0),
         "match_fraction": (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9),
-        "opening_fraction": (0.7, 0.8, 0.85, 0.9, 0.95, 1.0),
-        "opening_floor": (0.3, 0.4, 0.5, 0.6, 0.7),
-        "margin": (1.0, 1.5, 2.0, 2.2, 2.4, 2.8, 3.2),
-        "mention_opening": (0.0, 0.3, 0.5, 0.7),
-        "few_matches": (1, 3, 5, 8),
-        "title_bonus": (0.0, 1.0, 2.0, 3.0),
+        "margin": (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5),
     },
     "paper": {
         "evidence_floor": (0.2, 0.3, 0.35, 0.4, 0.5),

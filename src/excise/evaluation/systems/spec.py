@@ -3,7 +3,7 @@
 ========================  =============================================================================================
 frozen, bm25              the frozen index as it is; BM25 as a first stage of its own
 excise                    the shipped operator
-cautious                  the cautious rule: removes what surely covers the topic, by a calibrated probability
+cautious                  the same, removing only what is all but certain to cover the topic
 paper                     the paper's rule on the frozen vectors: its constants, mean pooling, the whole query scored
 demote, soft, cut, full   the paper's ladder: a soft penalty over an absolute cut on frozen vectors; the same after
                           re-embedding; over the relative cut; and with removals and guard, all re-embedded
@@ -16,10 +16,10 @@ cap1, fixed1, fixed2      at most one removal; exactly one; exactly two
 topic-cap                 at most three removals for each topic
 phi= kappa= lambda= tau=  the constants of the paper's rule
 cap= k=                   the most removals; how many candidates the operator gets (and returns)
--lead, -opening           the coverage rule without its margins, without its openings
-lead= opening= match=     the constants of the coverage rule
-passing= many= asked=     when a mention needs a smaller margin (many=1: never); the bonus of what is asked for by title
-caution= doubt= certain=  the constants of the cautious rule (``cautious+caution=0.6``)
+-lead, -asked             the coverage rule where a lead, or a title that the query names, saves no candidate
+caution= doubt= certain=  the probabilities of the coverage rule: to remove, to demote, to remove in spite of a lead
+asked= lead= match=       to remove in spite of a named title; the lead that saves; the share of the best match
+whole=                    the share of the whole query in the ranking
 one-reading               rank by the backbone's reading of the query alone, without the adapter's
 reembed, first=           re-embed with the adapter; only so many candidates (``full+first=25``)
 second-look               judge the union with a search for the query less its topics
@@ -127,11 +127,6 @@ def _paper(**constants: Any) -> Change:
     return lambda settings: replace(settings, constants=replace(settings.constants, **constants))
 
 
-def _caution(**constants: Any) -> Change:
-    """A change of the cautious rule's constants."""
-    return lambda settings: replace(settings, caution=replace(settings.caution, **constants))
-
-
 def _coverage(**constants: Any) -> Change:
     """A change of the coverage rule's constants."""
     return lambda settings: replace(settings, coverage=replace(settings.coverage, **constants))
@@ -160,8 +155,7 @@ _PAPER_CHANGES = {
 }
 _COVERAGE_CHANGES = {
     "-lead": _coverage(margin=float("inf")),
-    "-opening": _coverage(opening_fraction=1.0, opening_floor=1.0),
-    "-guard": _coverage(guard=False),
+    "-asked": _coverage(asked=0.0),
 }
 _CHANGES: dict[str, Change] = {
     "mask-z": lambda settings: replace(settings, scoring="masked"),
@@ -178,19 +172,10 @@ _PAPER_NUMBERS: dict[str, Number] = {
     "k": ("shortlist", int),
 }
 _COVERAGE_NUMBERS: dict[str, Number] = {
-    "lead": ("margin", float),
-    "opening": ("opening_fraction", float),
-    "match": ("match_fraction", float),
-    "passing": ("mention_opening", float),
-    "many": ("few_matches", int),
-    "asked": ("title_bonus", float),
-    "tau": ("evidence_floor", float),
-    "k": ("shortlist", int),
-}
-_CAUTION_NUMBERS: dict[str, Number] = {
     "caution": ("caution", float),
     "doubt": ("doubt", float),
     "certain": ("certain", float),
+    "asked": ("asked", float),
     "lead": ("margin", float),
     "match": ("match_fraction", float),
     "k": ("shortlist", int),
@@ -198,9 +183,8 @@ _CAUTION_NUMBERS: dict[str, Number] = {
 _OF_RULE: dict[Rule, tuple[dict[str, Change], dict[str, Number], Callable[..., Change]]] = {
     "paper": (_PAPER_CHANGES, _PAPER_NUMBERS, _paper),
     "coverage": (_COVERAGE_CHANGES, _COVERAGE_NUMBERS, _coverage),
-    "caution": ({}, _CAUTION_NUMBERS, _caution),
 }
-_FIRST = "first"
+_FIRST, _WHOLE = "first", "whole"
 _POOLINGS = tuple(pooling for pooling in POOLINGS if pooling != "mean")
 FIRST_STAGES: tuple[FirstStageName, ...] = get_args(FirstStageName)
 CONTROL_NAMES: tuple[ControlName, ...] = get_args(ControlName)
@@ -211,11 +195,10 @@ KNOWN = (
     "excise",
     *_BASES,
     *_PAPER_CHANGES,
-    "-lead",
-    "-opening",
+    *_COVERAGE_CHANGES,
     *_CHANGES,
     *_POOLINGS,
-    *(f"{name}=" for name in {**_PAPER_NUMBERS, **_COVERAGE_NUMBERS, **_CAUTION_NUMBERS, _FIRST: None}),
+    *(f"{name}=" for name in {**_PAPER_NUMBERS, **_COVERAGE_NUMBERS, _WHOLE: None, _FIRST: None}),
     *INTERVENTION_NAMES,
 )
 
@@ -314,11 +297,8 @@ def _based(shipped: Settings, first: str, changes: list[str]) -> tuple[Settings,
         return _BASES[first], changes
     if first == "excise":
         return shipped, changes
-    coverage_only = (
-        first in ("-lead", "-opening") or first.partition("=")[0] in _COVERAGE_NUMBERS.keys() - _PAPER_NUMBERS
-    )
-    if first.partition("=")[0] in _CAUTION_NUMBERS.keys() - {*_COVERAGE_NUMBERS, *_PAPER_NUMBERS}:
-        return _BASES["cautious"], [first, *changes]
+    number = first.partition("=")[0]
+    coverage_only = first in _COVERAGE_CHANGES or number in {*_COVERAGE_NUMBERS.keys() - _PAPER_NUMBERS, _WHOLE}
     shared = first in ("reembed", "one-reading", "second-look")
     return shipped if coverage_only or shared else PAPER_RULE, [first, *changes]
 
@@ -334,6 +314,8 @@ def _changed(name: str, settings: Settings, changes: Sequence[str]) -> Settings:
             settings = replace(settings, pooling=cast(Pooling, change))
         elif equals and key == _FIRST:
             settings = replace(settings, reembed_first=int(_number(change, value, int)))
+        elif equals and key == _WHOLE and settings.rule == "coverage":
+            settings = replace(settings, whole_query=_number(change, value, float))
         elif equals and key in numbers:
             field, kind = numbers[key]
             number = _number(change, value, kind)

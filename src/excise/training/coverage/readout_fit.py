@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
 from excise.extras import need
-from excise.rules.caution import Caution
+from excise.rules.coverage import Coverage
 from excise.rules.decision import Floats
 from excise.rules.readout import CoverageReadout
 from excise.search.match_features import FEATURES
-from excise.training.coverage.graded import GradedFeatures
+from excise.training.coverage.graded import FAMILIES, GradedFeatures
 
 PENALTY = 0.3  # C of scikit-learn on standardised features
-_DOMAIN_WEIGHT = 1_000.0  # every domain counts alike, however many pairs it has
+_DOMAIN_WEIGHT = 1_000.0  # every domain counts alike, however many candidates it has
+_FAMILY_WEIGHT = 300.0  # but for the bundled families, whose answers follow from how they were written
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class LeftOut:
     """A domain measured by a readout that was fitted on the others."""
 
     domain: str
-    pairs: int
+    candidates: int
     covering: int
     precision: float
     recall: float
@@ -36,14 +37,15 @@ class LeftOut:
 def fit_readout(
     graded: GradedFeatures, names: Sequence[str] = FEATURES, backbone: str | None = None, weights: str | None = None
 ) -> CoverageReadout:
-    """A logistic regression over the named features, every domain of equal weight."""
+    """A logistic regression over the named features, every graded domain of equal weight."""
     need("fitting a coverage readout", "eval", "sklearn")
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
     if len(set(graded.covers.tolist())) < 2:
-        raise InvalidInput("a readout needs graded pairs that cover their topic and pairs that do not.")
+        raise InvalidInput("a readout needs graded candidates that cover their topic and such that do not.")
     chosen = graded.features[:, [FEATURES.index(name) for name in names]]
-    sample = np.array([_DOMAIN_WEIGHT / (graded.domains == domain).sum() for domain in graded.domains])
+    sizes = {domain: int((graded.domains == domain).sum()) for domain in set(graded.domains.tolist())}
+    sample = np.array([(_FAMILY_WEIGHT if one == FAMILIES else _DOMAIN_WEIGHT) / sizes[one] for one in graded.domains])
     means = np.average(chosen, axis=0, weights=sample)
     scales = np.maximum(np.sqrt(np.average((chosen - means) ** 2, axis=0, weights=sample)), 1e-6)
     model = LogisticRegression(C=PENALTY, max_iter=5_000)
@@ -60,9 +62,9 @@ def fit_readout(
 
 
 def leave_one_out(graded: GradedFeatures, names: Sequence[str] = FEATURES) -> tuple[list[LeftOut], LeftOut]:
-    """Each domain measured by a readout fitted on the others; and all of them together, at the default caution."""
+    """Each graded domain measured by a readout fitted on the others; and all together, at the default caution."""
     chances = np.full(len(graded.covers), np.nan)
-    domains = list(dict.fromkeys(graded.domains.tolist()))
+    domains = [domain for domain in dict.fromkeys(graded.domains.tolist()) if domain != FAMILIES]
     for domain in domains:
         own = graded.domains == domain
         others = GradedFeatures(graded.features[~own], graded.domains[~own], graded.covers[~own])
@@ -75,7 +77,7 @@ def _measured(domain: str, chances: Floats, covers: NDArray[np.bool_], own: NDAr
     from sklearn.metrics import average_precision_score  # type: ignore[import-untyped]
 
     chance, truth = chances[own], covers[own]
-    removed = chance >= Caution().caution
+    removed = chance >= Coverage().caution
     return LeftOut(
         domain,
         len(truth),
