@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from excise.encoders.cache import DEFAULT_BYTES, EmbeddingCache
 from excise.engines.base import Engine, expect
 from excise.engines.local.engine import LocalEngine
 from excise.errors import BadCorpus, BadIndex, InvalidInput
+from excise.filters import read_where
 from excise.results import Detection, Explanation, Hit, IndexReport, Removed, SearchResult
 from excise.rules.decision import Floats
 from excise.search.inputs import check_k, read_candidates
@@ -145,7 +146,13 @@ class Excise:
 
         engine.add(batch, self.backbone.encode_documents([document.full_text for document in batch], share_done))
 
-    def search(self, query: str, k: int = 10, exclude: Sequence[str] | str | None = None) -> SearchResult:
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        exclude: Sequence[str] | str | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> SearchResult:
         """The k best documents for a query, less what covers the excluded topics.
 
         Parameters
@@ -157,11 +164,18 @@ class Excise:
         exclude
             topics to rule out. None (the default) lets the detector read them from the query; an empty list rules
             nothing out. Where nothing is ruled out, the engine's ranking comes back exactly as it is.
+        where
+            only documents with such metadata: ``{"year": {"gte": 2020}, "lang": "en"}``. Operators are eq (or a plain
+            value), ne, in, gt, gte, lt, lte and exists; all conditions must hold.
         """
-        return self.search_many([query], k, exclude)[0]
+        return self.search_many([query], k, exclude, where)[0]
 
     def search_many(
-        self, queries: Sequence[str], k: int = 10, exclude: Sequence[str] | str | None = None
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        exclude: Sequence[str] | str | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> list[SearchResult]:
         """:meth:`search` for several queries at once, all of them over the same state of the index.
 
@@ -175,6 +189,7 @@ class Excise:
             raise InvalidInput(f"queries must be a list of texts, got {type(queries).__name__}.")
         if len(queries) > MAX_QUERIES:
             raise InvalidInput(f"{len(queries):,} queries were given; at most {MAX_QUERIES:,} are taken.")
+        filtered = read_where(where)
         reader = self.engine.reader()
         results: list[SearchResult] = []
         for start in range(0, len(queries), BATCH):
@@ -183,7 +198,7 @@ class Excise:
             clock.lap("detect")
             searches = self.pipeline.encode(detections)
             clock.lap("encode")
-            found = self.pipeline.find(reader, searches, k)
+            found = self.pipeline.find(reader, searches, k, filtered)
             clock.lap("search")
             judged = [
                 self.pipeline.judge(search, shortlisted(one)) if search.topics and len(one) else None
