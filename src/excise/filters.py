@@ -57,6 +57,11 @@ class Where:
 
     conditions: tuple[Condition, ...]
 
+    @property
+    def impossible(self) -> bool:
+        """Whether nothing can match: a field is asked to be one of no values."""
+        return any(condition.operator == "in" and condition.value == () for condition in self.conditions)
+
     def matches(self, metadata: Mapping[str, Any]) -> bool:
         """Whether metadata meets every condition."""
         return all(condition.holds(metadata) for condition in self.conditions)
