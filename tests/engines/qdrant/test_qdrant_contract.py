@@ -23,7 +23,7 @@ _NUMBERS = count()
 class QdrantContract(EngineContract):
     mode = "exact"
 
-    def url(self, tmp_path: Path) -> str:
+    def url(self, _tmp_path: Path) -> str:
         return MEMORY
 
     @pytest.fixture

@@ -25,4 +25,6 @@ class PostgresOptions(StoreOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.url.startswith(("postgresql://", "postgres://")):
-            raise InvalidInput(f"PostgreSQL is reached by postgresql://..., got {self.url.partition('@')[2] or self.url!r}.")
+            raise InvalidInput(
+                f"PostgreSQL is reached by postgresql://..., got {self.url.partition('@')[2] or self.url!r}."
+            )

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from excise.documents import Document
 from excise.engines.postgres.postgres_door import Connection, PostgresDoor
 from excise.engines.postgres.postgres_filters import SqlCondition, sql_filter
@@ -48,14 +46,13 @@ class PostgresStore:
         """A statement with the names of the tables put in: {head}, {documents}, {windows}."""
         from psycopg import sql
 
-        names = {
-            part: sql.Identifier(f"{self.options.collection}_{part}") for part in ("head", "documents", "windows")
-        }
+        names = {part: sql.Identifier(f"{self.options.collection}_{part}") for part in ("head", "documents", "windows")}
         return sql.SQL(text).format(*also, **names)
 
     def head(self) -> Head | None:
         with self._door.connection() as connection:
-            return self._head(connection)
+            head = self._head(connection)
+        return head if head is not None and head.generation else None
 
     def _head(self, connection: Connection, lock: bool = False) -> Head | None:
         tables = [f'"{self.options.collection}_{part}"' for part in ("head", "documents", "windows")]
@@ -86,10 +83,10 @@ class PostgresStore:
         while True:
             with self._door.connection() as connection:
                 rows = connection.run(statement, [generation, generation, last, _PAGE]).fetchall()
-            for last, id in rows:
-                yield from_database(id)
+            yield from (from_database(id) for _, id in rows)
             if len(rows) < _PAGE:
                 return
+            last = rows[-1][0]
 
     def find(self, ids: Sequence[str], generation: int) -> dict[str, Held]:
         statement = self._sql(
@@ -100,23 +97,21 @@ class PostgresStore:
             rows = connection.run(statement, [generation, generation, [to_database(id) for id in ids]]).fetchall()
         return {from_database(id): Held(Spot(place, windows), int(digest, 16)) for id, place, windows, digest in rows}
 
-    def search(
-        self, queries: Sequence[Vectors], k: int, generation: int, where: Where | None
-    ) -> list[list[Ranked]]:
+    def search(self, queries: Sequence[Vectors], k: int, generation: int, where: Where | None) -> list[list[Ranked]]:
         filtered = sql_filter(where)
         if self.exact:
             return best_scanned(queries, self._all(generation, filtered, queries[0].shape[1]), k)
         found = []
         for query in queries:
             places = self._candidates(query, generation, filtered)
-            portions = [self._scanned(places[i : i + _DOCUMENTS_A_TIME], query.shape[1]) for i in
-                        range(0, len(places), _DOCUMENTS_A_TIME)]
+            portions = [
+                self._scanned(places[i : i + _DOCUMENTS_A_TIME], query.shape[1])
+                for i in range(0, len(places), _DOCUMENTS_A_TIME)
+            ]
             found += best_scanned([query], portions, k)
         return found
 
-    def _all(
-        self, generation: int, filtered: SqlCondition, dimensions: int
-    ) -> Iterator[list[tuple[Spot, Ragged]]]:
+    def _all(self, generation: int, filtered: SqlCondition, dimensions: int) -> Iterator[list[tuple[Spot, Ragged]]]:
         """Everything that matches, by place, in portions."""
         statement = self._sql(
             f"SELECT d.place, d.lengths, d.vectors FROM {{documents}} d WHERE {_ALIVE} AND d.place > %s{{}} "

@@ -56,10 +56,12 @@ def create_tables(connection: Connection, named: Named, collection: str, head: H
     with connection.transaction():
         connection.run("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"excise {collection}"])
         connection.run("CREATE EXTENSION IF NOT EXISTS vector")
-        connection.run(named("CREATE TABLE IF NOT EXISTS {head} (only_one boolean PRIMARY KEY, excise_head text NOT NULL)"))
+        connection.run(
+            named("CREATE TABLE IF NOT EXISTS {head} (only_one boolean PRIMARY KEY, excise_head text NOT NULL)")
+        )
         connection.run(
             named(
-                "CREATE TABLE IF NOT EXISTS {documents} (place bigint PRIMARY KEY, id text COLLATE \"C\" NOT NULL, "
+                'CREATE TABLE IF NOT EXISTS {documents} (place bigint PRIMARY KEY, id text COLLATE "C" NOT NULL, '
                 "title text NOT NULL, text text NOT NULL, metadata jsonb NOT NULL, digest text NOT NULL, "
                 "born bigint NOT NULL, died bigint NOT NULL, died_at timestamptz, "
                 "dimensions int NOT NULL, lengths int[] NOT NULL, vectors bytea STORAGE EXTERNAL NOT NULL)"
@@ -74,9 +76,7 @@ def create_tables(connection: Connection, named: Named, collection: str, head: H
         )
         if dimensions <= _MOST_DIMENSIONS:
             connection.run(named("CREATE INDEX ON {windows} USING hnsw (pooled halfvec_ip_ops)"))
-        connection.run(
-            named("INSERT INTO {head} VALUES (true, %s) ON CONFLICT DO NOTHING"), [head.to_json()]
-        )
+        connection.run(named("INSERT INTO {head} VALUES (true, %s) ON CONFLICT DO NOTHING"), [head.to_json()])
 
 
 class PostgresWrite:

@@ -42,9 +42,11 @@ def _positive(condition: Condition) -> models.Condition:
         return _equal(condition.field, condition.value)
     bound: Any
     if is_number(condition.value):
-        bound = models.Range(**{condition.operator: condition.value})
+        number: Any = {condition.operator: condition.value}
+        bound = models.Range(**number)
     else:
-        bound = models.DatetimeRange(**{condition.operator: moment(condition.value)})
+        date: Any = {condition.operator: moment(condition.value)}
+        bound = models.DatetimeRange(**date)
     return models.FieldCondition(key=_key(condition.field), range=bound)
 
 
