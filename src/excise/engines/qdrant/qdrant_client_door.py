@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -45,6 +46,7 @@ def open_door(options: QdrantOptions) -> QdrantDoor:
                     if place == MEMORY
                     else QdrantClient(path=place, force_disable_check_same_thread=True)
                 )
+            atexit.register(client.close)  # while what closing needs is still there
             _INSIDE[place] = QdrantDoor(client, RLock())
         return _INSIDE[place]
 

@@ -22,6 +22,7 @@ def create_collection(client: Any, options: QdrantOptions, head: Head) -> None:
             vectors_config=_vectors(options, head.encoder.dimensions),
             shard_number=options.shards or None,
             replication_factor=options.replicas or None,
+            write_consistency_factor=options.replicas // 2 + 1 if options.replicas > 1 else None,
             on_disk_payload=options.on_disk or None,
         )
         if options.remote:

@@ -24,7 +24,8 @@ class QdrantOptions(StoreOptions):
     mode
         also "hnsw": Qdrant's own graph over the token vectors.
     shards, replicas
-        of a new collection; 0 leaves them to the server.
+        of a new collection; 0 leaves them to the server. With more than one replica, most of them are asked and written;
+        name the same number when you search.
     quantization
         of the token vectors of a new collection: "none", "scalar" or "binary".
     on_disk

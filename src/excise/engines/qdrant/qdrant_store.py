@@ -44,6 +44,8 @@ class QdrantStore:
         self.name = f"the collection {options.collection!r} of Qdrant at {options.url}"
         self.exact = options.mode == "exact"
         self._door = open_door(options)
+        # Most replicas have a write when it returns, and most are asked: one of them knows.
+        self._reading: dict[str, Any] = {"consistency": "majority"} if options.replicas > 1 else {}
 
     @contextmanager
     def client(self) -> Iterator[Any]:
@@ -55,7 +57,7 @@ class QdrantStore:
         with self.client() as client:
             if not client.collection_exists(self.options.collection):
                 return None
-            found = client.retrieve(self.options.collection, [HEAD_ID], with_payload=["excise"])
+            found = client.retrieve(self.options.collection, [HEAD_ID], with_payload=["excise"], **self._reading)
             if found:
                 head = Head.from_json((found[0].payload or {}).get("excise"), self.name)
                 return head if head.generation else None
@@ -98,6 +100,7 @@ class QdrantStore:
                     offset=offset,
                     with_payload=keys,
                     with_vectors=False,
+                    **self._reading,
                 )
             for point in points:
                 yield _place(point.id), point.payload or {}
@@ -115,6 +118,7 @@ class QdrantStore:
                 answers = client.query_batch_points(
                     self.options.collection,
                     requests=[self._request(queries[number], wanted, limit) for number in open_],
+                    **self._reading,
                 )
             unfinished = []
             for number, answer in zip(open_, answers, strict=True):
@@ -150,6 +154,7 @@ class QdrantStore:
                     wanted[start : start + _POINTS_A_TIME],
                     with_payload=["id", "title", "text", METADATA],
                     with_vectors=[TOKENS] if vectors else False,
+                    **self._reading,
                 )
             for point in points:
                 if "text" in (point.payload or {}):

@@ -25,7 +25,7 @@ from excise.vectors.encoded import EncodedDocuments
 if TYPE_CHECKING:
     from qdrant_client import models
 
-_TOKENS_A_REQUEST = 20_000  # about 30 MB of JSON at 128 dimensions, which is the most that a server takes
+_NUMBERS_A_REQUEST = 1_000_000  # some 20 MB of JSON; a server takes 32 MB
 _PLACES_A_TIME = 500
 
 
@@ -158,14 +158,15 @@ def _points(
 
 def _requests(points: Iterator[models.PointStruct]) -> Iterator[list[models.PointStruct]]:
     batch: list[models.PointStruct] = []
-    tokens = 0
+    numbers = 0
     for point in points:
         vectors: Any = point.vector
-        if batch and tokens + len(vectors[TOKENS]) > _TOKENS_A_REQUEST:
+        own = len(vectors[TOKENS]) * len(vectors[POOLED])
+        if batch and numbers + own > _NUMBERS_A_REQUEST:
             yield batch
-            batch, tokens = [], 0
+            batch, numbers = [], 0
         batch.append(point)
-        tokens += len(vectors[TOKENS])
+        numbers += own
     if batch:
         yield batch
 
