@@ -102,6 +102,7 @@ def test_index_and_search_from_the_command_line(
         return dict(json.loads(capsys.readouterr().out))
 
     assert "there is no" in refused(capsys, "search", "cars", *place)
+    assert not Path(address.url).exists()  # who only looks leaves no trace
     indexed = run("index", str(corpus_file), *place, "--json")
     assert (indexed["added"], indexed["documents"]) == (6, 6)
     assert run("index", str(corpus_file), *place, "--json")["unchanged"] == 6

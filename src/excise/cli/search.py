@@ -21,6 +21,7 @@ from excise.errors import InvalidInput
 if TYPE_CHECKING:
     from excise.results import IndexReport
     from excise.search.operator import Excise
+    from excise.search.workers import Workers
 
 DEMO_QUERY = "home bread baking, but not rye"
 _LINES = 256  # queries read from stdin and answered at a time
@@ -38,6 +39,10 @@ def index_command(
     api_key: KeyOption = None,
     option: OptionOption = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over lines that cannot be used.")] = False,
+    workers: Annotated[int, typer.Option(metavar="N", help="How many processes encode.")] = 1,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Encode on a Ray cluster; 'local' starts one here.")
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Index documents. Calling it again goes on where an interrupted run stopped, and adds what is new."""
@@ -46,6 +51,7 @@ def index_command(
         if not path.exists():
             raise InvalidInput(f"{path}: no such file or folder.")
     from excise.search.operator import load
+    from excise.search.workers import Workers
 
     if place.folder is not None:
         from excise.engines import MANIFEST
@@ -53,7 +59,7 @@ def index_command(
         operator = load(place.folder if (place.folder / MANIFEST).exists() else None, backbone=backbone)
     else:
         operator = load(backbone=backbone, **place.arguments)
-    report = _index_with_bar(operator, corpus, place.folder, skip_bad)
+    report = _index_with_bar(operator, corpus, place.folder, skip_bad, Workers(workers, ray))
     if json_:
         typer.echo(json.dumps({"index": place.name, **asdict(report)}))
         return
@@ -183,6 +189,8 @@ def _read_filter(where: str | None) -> Mapping[str, Any] | None:
     return read
 
 
-def _index_with_bar(operator: Excise, corpus: list[Path], index: Path | None, skip_bad: bool) -> IndexReport:
+def _index_with_bar(
+    operator: Excise, corpus: list[Path], index: Path | None, skip_bad: bool, workers: Workers | int = 1
+) -> IndexReport:
     with bar() as progress:
-        return operator.index(corpus, index, skip_bad=skip_bad, progress=partial(progress, "indexing"))
+        return operator.index(corpus, index, skip_bad=skip_bad, workers=workers, progress=partial(progress, "indexing"))

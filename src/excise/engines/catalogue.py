@@ -48,6 +48,11 @@ class EngineAddress:
         if self.engine == "local" and self.options:
             raise InvalidInput(f"the engine 'local' has no options, got {', '.join(self.options)}.")
 
+    @property
+    def shared(self) -> bool:
+        """Whether several processes can have it open at once."""
+        return self.engine != "qdrant" or "://" in self.url
+
     def exists(self) -> bool:
         """Whether there is an index."""
         if self.engine == "local":

@@ -50,14 +50,15 @@ def _add(
     engine.add(new, backbone.encode_documents([document.full_text for document in new], share_done))
 
 
-def portions(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Documents in the portions that are committed at a time."""
+def portions(documents: Iterable[Document], most: int | None = None) -> Iterator[list[Document]]:
+    """Documents in the portions that are committed at a time, of at most so many."""
+    most = most or COMMIT_DOCUMENTS
     portion: list[Document] = []
     words = 0
     for document in documents:
         portion.append(document)
         words += len(document.text) // 6  # about a word: cutting the text to count them would cost as much again
-        if len(portion) == COMMIT_DOCUMENTS or words >= COMMIT_WORDS:
+        if len(portion) == most or words >= COMMIT_WORDS:
             yield portion
             portion, words = [], 0
     if portion:

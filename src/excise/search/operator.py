@@ -21,7 +21,6 @@ from excise.encoders.backbone import DEFAULT, Backbone, load_backbone
 from excise.encoders.cache import DEFAULT_BYTES, EmbeddingCache
 from excise.engines.base import Engine, expect
 from excise.engines.catalogue import EngineAddress, address_of
-from excise.engines.local.engine import LocalEngine
 from excise.errors import BadCorpus, BadIndex, InvalidInput
 from excise.filters import read_where
 from excise.results import Detection, Explanation, Hit, IndexReport, Removed, SearchResult
@@ -31,6 +30,7 @@ from excise.search.inputs import check_k, read_candidates
 from excise.search.models import SHIPPED, SearchModels
 from excise.search.pipeline import Pipeline, shortlisted
 from excise.search.stages import Judgement
+from excise.search.workers import Workers, add_with_workers
 from excise.settings import Settings, resolve
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Excise:
         address: EngineAddress | None = None,
     ) -> None:
         self.engine = engine
-        self._address = address  # of an index that is still to be made
+        self._address = address  # None where the engine was handed over
         self.pipeline = Pipeline(models, settings)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
@@ -84,6 +84,7 @@ class Excise:
         path: str | Path | None = None,
         *,
         skip_bad: bool = False,
+        workers: int | Workers = 1,
         progress: IndexProgress | None = None,
     ) -> IndexReport:
         """Index documents, and search them from then on.
@@ -101,31 +102,37 @@ class Excise:
             is open, or into a temporary local one that ends with this object.
         skip_bad
             pass over lines that cannot be used, and count them.
+        workers
+            how many processes encode; a :class:`~excise.search.workers.Workers` spreads them over a Ray cluster.
         progress
             called with (documents done, documents in all).
         """
+        crew = workers if isinstance(workers, Workers) else Workers(workers)
+        if crew.many and path is None and self.engine is not None and self._address is None:
+            raise InvalidInput("workers open the engine themselves: name it with its url in place of handing it over.")
         corpus = read_documents(documents, skip_bad)
         total = sum(1 for _ in corpus)  # a whole pass first: a bad line in the middle must leave nothing half done
         skipped = corpus.skipped if isinstance(corpus, Corpus) else 0
         if total == 0:
             raise BadCorpus("the corpus holds no documents.")
         engine = self._engine_for(path)
-        added = add_new(engine, corpus, total, self.backbone, progress)
+        if crew.many and self._address is not None:
+            added = add_with_workers(self._address, corpus, total, self.backbone, crew, progress)
+        else:
+            added = add_new(engine, corpus, total, self.backbone, progress)
         engine.tidy()
         return IndexReport(added=added, unchanged=total - added, skipped=skipped, documents=len(engine.reader()))
 
     def _engine_for(self, path: str | Path | None) -> Engine:
         if path is None and self.engine is not None:
             return self.engine
-        if path is None and self._address is not None:
-            self.engine = self._address.create(self.backbone.info)
-            return self.engine
-        if path is None:
+        if path is None and self._address is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="excise-")
             path = self._temporary.name
-        engine = LocalEngine.create(path, self.backbone.info)
-        self.engine = engine
-        return engine
+        if path is not None or self._address is None:
+            self._address = EngineAddress("local", str(path))
+        self.engine = self._address.create(self.backbone.info)
+        return self.engine
 
     def search(
         self,

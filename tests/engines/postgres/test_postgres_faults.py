@@ -81,7 +81,7 @@ def test_twenty_kills_lose_nothing_that_was_acknowledged(server: PgServer) -> No
         assert list(found.values()).count(number) in (0, 4), "the last write happened by halves"
         stored = reader.vectors(ids)
         assert all(same_vectors(stored.document(place), id, found[id]) for place, id in enumerate(ids))
-        acknowledged = dict(found)
+        acknowledged.update(found)
     assert number > KILLS
     assert interrupted > 0
 

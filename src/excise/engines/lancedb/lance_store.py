@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,9 +47,15 @@ class LanceStore:
         self.options = options
         self.name = f"the index {options.collection!r} in LanceDB at {options.url}"
         self.exact = options.mode == "exact"
-        self._database = connected(options, self.name)
+
+    @cached_property
+    def _database(self) -> Any:
+        return connected(self.options, self.name)
 
     def _opened(self) -> LanceTables | None:
+        # LanceDB makes the folders that it is asked about; who only looks must leave no trace.
+        if "_database" not in vars(self) and "://" not in self.options.url and not Path(self.options.url).exists():
+            return None
         with told_of_lance(self.name):
             return opened_tables(self._database, self.options.collection, self.name)
 

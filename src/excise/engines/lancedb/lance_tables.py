@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from excise.errors import BadIndex
 from excise.extras import need
 from excise.vectors.encoded import EncodedDocuments
 
+_SOURCE = re.compile(r",? \S+\.rs:\d+:\d+")  # where in LanceDB's own code something was noticed
 PARTS = ("head", "documents", "windows")
 
 
@@ -132,5 +134,5 @@ def told_of_lance(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, ValueError, NotImplementedError) as error:
-        told = " ".join(str(error).split())[:300].rstrip(".")
+        told = " ".join(_SOURCE.sub("", str(error)).split())[:300].rstrip(".")
         raise BadIndex(f"{name} could not be used: {told}.") from error

@@ -46,7 +46,8 @@ class PostgresStore:
         """A statement with the names of the tables put in: {head}, {documents}, {windows}."""
         from psycopg import sql
 
-        names = {part: sql.Identifier(f"{self.options.collection}_{part}") for part in ("head", "documents", "windows")}
+        parts = ("head", "documents", "windows", "by_id", "by_pooled")
+        names = {part: sql.Identifier(f"{self.options.collection}_{part}") for part in parts}
         return sql.SQL(text).format(*also, **names)
 
     def head(self) -> Head | None:

@@ -67,7 +67,7 @@ def create_tables(connection: Connection, named: Named, collection: str, head: H
                 "dimensions int NOT NULL, lengths int[] NOT NULL, vectors bytea STORAGE EXTERNAL NOT NULL)"
             )
         )
-        connection.run(named("CREATE INDEX ON {documents} (id)"))
+        connection.run(named("CREATE INDEX IF NOT EXISTS {by_id} ON {documents} (id)"))
         connection.run(
             named(
                 "CREATE TABLE IF NOT EXISTS {windows} (place bigint NOT NULL REFERENCES {documents} ON DELETE CASCADE, "
@@ -75,7 +75,9 @@ def create_tables(connection: Connection, named: Named, collection: str, head: H
             )
         )
         if dimensions <= _MOST_DIMENSIONS:
-            connection.run(named("CREATE INDEX ON {windows} USING hnsw (pooled halfvec_ip_ops)"))
+            connection.run(
+                named("CREATE INDEX IF NOT EXISTS {by_pooled} ON {windows} USING hnsw (pooled halfvec_ip_ops)")
+            )
         connection.run(named("INSERT INTO {head} VALUES (true, %s) ON CONFLICT DO NOTHING"), [head.to_json()])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from excise.engines.shared.options import StoreOptions
@@ -24,8 +25,8 @@ class QdrantOptions(StoreOptions):
     mode
         also "hnsw": Qdrant's own graph over the token vectors.
     shards, replicas
-        of a new collection; 0 leaves them to the server. With more than one replica, most of them are asked and written;
-        name the same number when you search.
+        of a new collection; 0 leaves them to the server. With more than one replica, most of them are asked and
+        written; name the same number when you search.
     quantization
         of the token vectors of a new collection: "none", "scalar" or "binary".
     on_disk
@@ -56,3 +57,8 @@ class QdrantOptions(StoreOptions):
     def remote(self) -> bool:
         """Whether a server is asked, rather than the library inside this process."""
         return "://" in self.url
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the library keeps the collection, if it does so in a folder."""
+        return None if self.remote or self.url == MEMORY else Path(self.url)

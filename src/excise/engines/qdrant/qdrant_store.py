@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
 
 from excise.documents import Document
-from excise.engines.qdrant.qdrant_client_door import open_door, told_of_qdrant
+from excise.engines.qdrant.qdrant_client_door import QdrantDoor, open_door, told_of_qdrant
 from excise.engines.qdrant.qdrant_filters import METADATA, alive_filter
 from excise.engines.qdrant.qdrant_layout import HEAD_ID, POOLED, TOKENS, create_collection, is_ours
 from excise.engines.qdrant.qdrant_options import QdrantOptions
@@ -43,9 +44,12 @@ class QdrantStore:
         self.options = options
         self.name = f"the collection {options.collection!r} of Qdrant at {options.url}"
         self.exact = options.mode == "exact"
-        self._door = open_door(options)
         # Most replicas have a write when it returns, and most are asked: one of them knows.
         self._reading: dict[str, Any] = {"consistency": "majority"} if options.replicas > 1 else {}
+
+    @cached_property
+    def _door(self) -> QdrantDoor:
+        return open_door(self.options)
 
     @contextmanager
     def client(self) -> Iterator[Any]:
@@ -54,6 +58,8 @@ class QdrantStore:
             yield self._door.client
 
     def head(self) -> Head | None:
+        if self.options.folder is not None and not self.options.folder.exists():
+            return None  # Qdrant makes the folders that it is asked about; who only looks must leave no trace
         with self.client() as client:
             if not client.collection_exists(self.options.collection):
                 return None
