@@ -48,7 +48,7 @@ def size_in_postgres(url: str) -> float:
 
     with psycopg.connect(url) as connection:
         found = connection.execute(
-            "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c WHERE c.relname LIKE 'excise_%' AND c.relkind = 'r'"
+            "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relname LIKE 'excise_%' AND relkind = 'r'"
         ).fetchone()
     return float(found[0]) / 1e6 if found else 0.0
 

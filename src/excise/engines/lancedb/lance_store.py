@@ -29,7 +29,7 @@ from excise.engines.lancedb.lance_write import LanceWrite
 from excise.engines.shared.head import Head
 from excise.engines.shared.lease import held_lease
 from excise.engines.shared.scanning import best_scanned, read_windows
-from excise.engines.shared.store import Held, Ranked, Spot, Stored
+from excise.engines.shared.store import HeldDocument, RankedSpot, Spot, Stored
 from excise.engines.shared.window_means import window_mean
 from excise.errors import BadIndex, ExciseError
 from excise.filters import Where
@@ -90,17 +90,19 @@ class LanceStore:
             rows = _rows(tables.documents, _alive(generation), ["place", "id"])
         yield from (row["id"] for row in sorted(rows, key=lambda row: int(row["place"])))
 
-    def find(self, ids: Sequence[str], generation: int) -> dict[str, Held]:
-        found: dict[str, Held] = {}
+    def find(self, ids: Sequence[str], generation: int) -> dict[str, HeldDocument]:
+        found: dict[str, HeldDocument] = {}
         with self._tables() as tables:
             for start in range(0, len(ids), _PLACES_A_TIME):
                 keys = ", ".join(f"'{key_of(id)}'" for id in ids[start : start + _PLACES_A_TIME])
                 wanted = f"{_alive(generation)} AND key IN ({keys})"
                 for row in _rows(tables.documents, wanted, ["id", "place", "lengths", "digest"]):
-                    found[row["id"]] = Held(Spot(row["place"], len(row["lengths"])), int(row["digest"], 16))
+                    found[row["id"]] = HeldDocument(Spot(row["place"], len(row["lengths"])), int(row["digest"], 16))
         return found
 
-    def search(self, queries: Sequence[Vectors], k: int, generation: int, where: Where | None) -> list[list[Ranked]]:
+    def search(
+        self, queries: Sequence[Vectors], k: int, generation: int, where: Where | None
+    ) -> list[list[RankedSpot]]:
         dimensions = queries[0].shape[1]
         with self._tables() as tables:
             allowed = None if where is None else _matching(tables, generation, where)
@@ -109,7 +111,7 @@ class LanceStore:
                 return best_scanned(queries, self._all(tables, generation, dimensions), k)
             if allowed is not None and (self.exact or few):
                 return best_scanned(queries, self._scanned(tables, allowed, dimensions), k)
-            found: list[list[Ranked]] = []
+            found: list[list[RankedSpot]] = []
             for query in queries:
                 places = self._candidates(tables, query, generation, allowed)
                 found += best_scanned([query], self._scanned(tables, places, dimensions), k)

@@ -87,7 +87,7 @@ def key_of(id: str) -> str:
     Examples
     --------
     >>> key_of("it's")
-    '55193bc9f1c7e9d51a9ee2b0ae9cbed5'
+    '27b305499ef2d760ba44acc01bcb8346'
     """
     return hashlib.blake2b(id.encode(), digest_size=16).hexdigest()
 

@@ -18,7 +18,7 @@ from excise.engines.postgres.postgres_options import PostgresOptions
 from excise.engines.postgres.postgres_write import PostgresWrite, create_tables, from_database, to_database, written
 from excise.engines.shared.head import Head
 from excise.engines.shared.scanning import best_scanned, read_windows
-from excise.engines.shared.store import Held, Ranked, Spot, Stored
+from excise.engines.shared.store import HeldDocument, RankedSpot, Spot, Stored
 from excise.engines.shared.window_means import window_mean
 from excise.errors import BadIndex
 from excise.filters import Where
@@ -89,16 +89,21 @@ class PostgresStore:
                 return
             last = rows[-1][0]
 
-    def find(self, ids: Sequence[str], generation: int) -> dict[str, Held]:
+    def find(self, ids: Sequence[str], generation: int) -> dict[str, HeldDocument]:
         statement = self._sql(
             "SELECT d.id, d.place, cardinality(d.lengths), d.digest FROM {documents} d "
             f"WHERE {_ALIVE} AND d.id = ANY(%s)"
         )
         with self._door.connection() as connection:
             rows = connection.run(statement, [generation, generation, [to_database(id) for id in ids]]).fetchall()
-        return {from_database(id): Held(Spot(place, windows), int(digest, 16)) for id, place, windows, digest in rows}
+        return {
+            from_database(id): HeldDocument(Spot(place, windows), int(digest, 16))
+            for id, place, windows, digest in rows
+        }
 
-    def search(self, queries: Sequence[Vectors], k: int, generation: int, where: Where | None) -> list[list[Ranked]]:
+    def search(
+        self, queries: Sequence[Vectors], k: int, generation: int, where: Where | None
+    ) -> list[list[RankedSpot]]:
         filtered = sql_filter(where)
         if self.exact:
             return best_scanned(queries, self._all(generation, filtered, queries[0].shape[1]), k)

@@ -23,7 +23,7 @@ from excise.engines.qdrant.qdrant_options import QdrantOptions
 from excise.engines.qdrant.qdrant_write import QdrantWrite, point_id
 from excise.engines.shared.head import Head
 from excise.engines.shared.lease import held_lease
-from excise.engines.shared.store import Held, Ranked, Spot, Stored
+from excise.engines.shared.store import HeldDocument, RankedSpot, Spot, Stored
 from excise.engines.shared.window_means import window_mean
 from excise.errors import BadIndex
 from excise.filters import Where
@@ -83,15 +83,15 @@ class QdrantStore:
         wanted = alive_filter(generation, None, _first_window())
         yield from (payload["id"] for _, payload in self._scrolled(wanted, ["id"]))
 
-    def find(self, ids: Sequence[str], generation: int) -> dict[str, Held]:
+    def find(self, ids: Sequence[str], generation: int) -> dict[str, HeldDocument]:
         from qdrant_client import models
 
-        found: dict[str, Held] = {}
+        found: dict[str, HeldDocument] = {}
         for start in range(0, len(ids), _IDS_A_TIME):
             named = models.FieldCondition(key="id", match=models.MatchAny(any=list(ids[start : start + _IDS_A_TIME])))
             wanted = alive_filter(generation, None, _first_window(), named)
             for place, payload in self._scrolled(wanted, ["id", "windows", "digest"]):
-                found[payload["id"]] = Held(Spot(place, payload["windows"]), int(payload["digest"], 16))
+                found[payload["id"]] = HeldDocument(Spot(place, payload["windows"]), int(payload["digest"], 16))
         return found
 
     def _scrolled(self, wanted: models.Filter, keys: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -113,10 +113,12 @@ class QdrantStore:
             if offset is None:
                 return
 
-    def search(self, queries: Sequence[Vectors], k: int, generation: int, where: Where | None) -> list[list[Ranked]]:
+    def search(
+        self, queries: Sequence[Vectors], k: int, generation: int, where: Where | None
+    ) -> list[list[RankedSpot]]:
         wanted = alive_filter(generation, where)
         most = self.options.candidates if self.options.mode == "pooled" else None
-        results: list[list[Ranked]] = [[] for _ in queries]
+        results: list[list[RankedSpot]] = [[] for _ in queries]
         limit, open_ = 2 * k + 16, list(range(len(queries)))
         while open_:
             limit = limit if most is None else min(limit, most)
@@ -206,15 +208,17 @@ def _windows(tokens: dict[str, Any], spot: Spot) -> Ragged:
     return Ragged.of([tokens[point_id(spot.place, window)] for window in range(spot.windows)])
 
 
-def _documents_of(points: Sequence[Any]) -> list[Ranked]:
+def _documents_of(points: Sequence[Any]) -> list[RankedSpot]:
     """Each document with the score of its best window, best first, equal ones by place."""
     best: dict[Spot, float] = {}
     for point in points:
         spot = Spot(_place(point.id), point.payload["windows"])
         best[spot] = max(best.get(spot, -np.inf), point.score)
-    return sorted((Ranked(score, spot) for spot, score in best.items()), key=lambda one: (-one.score, one.spot.place))
+    return sorted(
+        (RankedSpot(score, spot) for spot, score in best.items()), key=lambda one: (-one.score, one.spot.place)
+    )
 
 
-def _settled(ranked: Sequence[Ranked], points: Sequence[Any], k: int) -> bool:
+def _settled(ranked: Sequence[RankedSpot], points: Sequence[Any], k: int) -> bool:
     """Whether no further point can change the k best: there are k, and the last point scores below the last of them."""
     return len(ranked) >= k and points[-1].score < ranked[k - 1].score

@@ -15,7 +15,7 @@ import numpy as np
 from excise.documents import Document
 from excise.engines.base import Found, check_batch, check_search, digest, expect_encoder
 from excise.engines.shared.head import Head
-from excise.engines.shared.store import Ranked, Spot, Store, Stored
+from excise.engines.shared.store import RankedSpot, Spot, Store, Stored
 from excise.errors import BadIndex, InvalidInput
 from excise.filters import Where
 from excise.vectors.encoded import EncodedDocuments, EncoderInfo
@@ -143,7 +143,7 @@ class GenerationReader:
         self, queries: Sequence[Vectors], k: int, vectors: bool = False, where: Where | None = None
     ) -> list[Found]:
         check_search(queries, k, self.encoder.dimensions)
-        ranked: list[list[Ranked]] = [[] for _ in queries]
+        ranked: list[list[RankedSpot]] = [[] for _ in queries]
         if queries and self.head.generation and not (where is not None and where.impossible):
             ranked = self.store.search(queries, k, self.head.generation, where)
         wanted = list(dict.fromkeys(one.spot for best in ranked for one in best))
@@ -164,7 +164,7 @@ class GenerationReader:
                 raise BadIndex(f"{self.store.name} holds no document with the id {id!r}.")
         return [stored[spots[id][0].place] for id in ids]
 
-    def _found(self, best: Sequence[Ranked], stored: dict[int, Stored], vectors: bool) -> Found:
+    def _found(self, best: Sequence[RankedSpot], stored: dict[int, Stored], vectors: bool) -> Found:
         own = [stored[one.spot.place] for one in best]
         return Found(
             tuple(one.document for one in own),

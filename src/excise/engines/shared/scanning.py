@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.engines.shared.generations import HALF
-from excise.engines.shared.store import Ranked, Spot
+from excise.engines.shared.store import RankedSpot, Spot
 from excise.errors import BadIndex
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.maxsim import maxsim_many
@@ -27,9 +27,9 @@ def read_windows(lengths: Sequence[int], vectors: bytes, dimensions: int, name: 
 
 def best_scanned(
     queries: Sequence[Vectors], portions: Iterable[Sequence[tuple[Spot, Ragged]]], k: int
-) -> list[list[Ranked]]:
+) -> list[list[RankedSpot]]:
     """For each query the k best documents of all portions, best first, equal ones by place."""
-    best: list[list[Ranked]] = [[] for _ in queries]
+    best: list[list[RankedSpot]] = [[] for _ in queries]
     for portion in portions:
         if not portion:
             continue
@@ -37,7 +37,7 @@ def best_scanned(
         by_window = maxsim_many(queries, encoded.windows)
         for number, scores in enumerate(by_window):
             own = best_window(scores, encoded.offsets)
-            best[number] += [Ranked(float(own[i]), portion[i][0]) for i in _top(own, k)]
+            best[number] += [RankedSpot(float(own[i]), portion[i][0]) for i in _top(own, k)]
             if len(best[number]) > 4 * k:
                 best[number] = _sorted(best[number])[:k]
     return [_sorted(ranked)[:k] for ranked in best]
@@ -50,5 +50,5 @@ def _top(scores: NDArray[np.float32], k: int) -> list[int]:
     return [int(i) for i in np.flatnonzero(scores >= np.partition(scores, -k)[-k])]
 
 
-def _sorted(ranked: list[Ranked]) -> list[Ranked]:
+def _sorted(ranked: list[RankedSpot]) -> list[RankedSpot]:
     return sorted(ranked, key=lambda one: (-one.score, one.spot.place))

@@ -26,14 +26,14 @@ class Spot(NamedTuple):
     windows: int
 
 
-class Held(NamedTuple):
+class HeldDocument(NamedTuple):
     """A document that is there, and the digest of what it says."""
 
     spot: Spot
     digest: int
 
 
-class Ranked(NamedTuple):
+class RankedSpot(NamedTuple):
     """A candidate and its MaxSim score."""
 
     score: float
@@ -87,10 +87,12 @@ class Store(Protocol):
     def ids(self, generation: int) -> Iterator[str]:
         """Every id, by place."""
 
-    def find(self, ids: Sequence[str], generation: int) -> dict[str, Held]:
+    def find(self, ids: Sequence[str], generation: int) -> dict[str, HeldDocument]:
         """The documents of these ids; unknown ones are left out."""
 
-    def search(self, queries: Sequence[Vectors], k: int, generation: int, where: Where | None) -> list[list[Ranked]]:
+    def search(
+        self, queries: Sequence[Vectors], k: int, generation: int, where: Where | None
+    ) -> list[list[RankedSpot]]:
         """For each query the k best, best first, equal ones by place."""
 
     def fetch(self, spots: Sequence[Spot], vectors: bool) -> dict[int, Stored]:
