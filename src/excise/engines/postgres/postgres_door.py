@@ -52,10 +52,17 @@ class PostgresDoor:
             try:  # a server that went away and came back has forgotten its old connections
                 kept.run("SELECT 1")
             except Exception:
-                with suppress(Exception):
-                    raw.close()
+                self._forget(raw)
             else:
                 return kept
+
+    def _forget(self, failed: psycopg.Connection[Any]) -> None:
+        """One has failed: the others are no better, and trying each would take as long again."""
+        with self._lock:
+            gone, self._idle = [failed, *self._idle], []
+        for raw in gone:
+            with suppress(Exception):
+                raw.close()
 
     def _connected(self) -> psycopg.Connection[Any]:
         import psycopg
