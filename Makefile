@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint types check coverage clean
+.PHONY: help demo test test-engines soak lint types check coverage clean
 
 help:            ## list these commands
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/'
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/'
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,13 @@ test: $(VENV)/.dev       ## set up and run the tests
 
 soak: $(VENV)/.dev       ## the long form of the tests with faults, threads and broken input
 	EXCISE_SOAK=1 $(BIN)/python -m pytest -m soak
+
+$(VENV)/.engines: $(VENV)/.dev
+	$(PIP) --editable '.[dev,engines]'
+	@touch $@
+
+test-engines: $(VENV)/.engines   ## the engine contract on Qdrant, LanceDB and PostgreSQL, which it starts itself
+	$(BIN)/python -m pytest -m engines tests
 
 lint: $(VENV)/.dev       ## ruff: lint and format
 	$(BIN)/ruff check .

@@ -12,7 +12,7 @@ import excise
 ROOT = Path(excise.__file__).parent
 FLOORS = (  # each may import what stands on its own floor or below
     ("errors", "progress", "extras", "text", "cache_folder", "durable"),
-    ("documents",),
+    ("documents", "filters"),
     ("vectors", "results"),
     ("encoders", "topics", "engines"),
     ("rules",),

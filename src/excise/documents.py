@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +16,29 @@ from excise.text import clean
 TEXT_SUFFIXES = (".txt", ".md")
 _FIELD_LIMIT = 16 * 1024 * 1024  # characters in one CSV field or one JSON line; a filing has about 70,000
 _ID_LIMIT = 512
+_METADATA_LIMIT = 64 * 1024  # characters of one document's metadata, as JSON
+_METADATA_DEPTH = 8
 
 
 @dataclass(frozen=True)
 class Document:
     """A document to index: an id that is unique in the index, a text, and perhaps a title; all three cleaned.
 
+    ``metadata`` is a JSON object of whatever else is known of it. Searches can filter by its fields
+    (:mod:`excise.filters`); it is not encoded.
+
     Examples
     --------
     >>> Document("leaf", "Nissan's hatchback.", title="Nissan Leaf").full_text
     "Nissan Leaf. Nissan's hatchback."
+    >>> Document("leaf", "Nissan's hatchback.", metadata={"year": 2010}).metadata["year"]
+    2010
     """
 
     id: str
     text: str
     title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id.strip():
@@ -44,6 +53,8 @@ class Document:
             raise InvalidInput(f"document {self.id!r} has an empty text.")
         for name in ("id", "text", "title"):
             object.__setattr__(self, name, clean(getattr(self, name)))
+        if self.metadata:
+            object.__setattr__(self, "metadata", _checked_metadata(self.id, self.metadata))
 
     @property
     def full_text(self) -> str:
@@ -55,7 +66,7 @@ class Document:
 
     @classmethod
     def from_record(cls, record: Any) -> Document:
-        """From a mapping with ``_id`` or ``id``, ``text`` and perhaps ``title``."""
+        """From a mapping with ``_id`` or ``id``, ``text`` and perhaps ``title`` and ``metadata``."""
         if isinstance(record, Document):
             return record
         if not isinstance(record, Mapping):
@@ -68,7 +79,34 @@ class Document:
         id = _written(record[key])
         if "text" not in record:
             raise InvalidInput(f"document {id!r} has no 'text'.")
-        return cls(id, record["text"], record.get("title") or "")
+        return cls(id, record["text"], record.get("title") or "", record.get("metadata") or {})
+
+
+def _checked_metadata(id: str, metadata: Any) -> dict[str, Any]:
+    """Metadata as plain JSON, a copy of its own, its texts cleaned."""
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(f"document {id!r}: metadata must be an object, got {type(metadata).__name__}.")
+    plain: dict[str, Any] = _plain(id, metadata, 1)
+    length = len(json.dumps(plain, ensure_ascii=False))
+    if length > _METADATA_LIMIT:
+        raise InvalidInput(
+            f"document {id!r}: its metadata has {length:,} characters; at most {_METADATA_LIMIT:,} are taken."
+        )
+    return plain
+
+
+def _plain(id: str, value: Any, depth: int) -> Any:
+    if depth > _METADATA_DEPTH:
+        raise InvalidInput(f"document {id!r}: its metadata is nested more than {_METADATA_DEPTH} deep.")
+    if isinstance(value, str):
+        return clean(value).replace("\0", "\N{REPLACEMENT CHARACTER}")  # which databases cannot hold
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, Mapping):
+        return {_plain(id, str(key), depth): _plain(id, one, depth + 1) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(id, one, depth + 1) for one in value]
+    raise InvalidInput(f"document {id!r}: metadata must be plain JSON, got {value!r}.")
 
 
 def _written(id: str | int) -> str:
@@ -84,7 +122,7 @@ def _written(id: str | int) -> str:
 class Corpus:
     """The documents of one or more paths, read as a stream; iterating again reads again.
 
-    JSON lines (``_id`` or ``id``, ``title``, ``text``), CSV and TSV with those columns, a BEIR folder
+    JSON lines (``_id`` or ``id``, ``title``, ``text``, ``metadata``), CSV and TSV with those columns, a BEIR folder
     (``corpus.jsonl`` inside), or a folder of .txt and .md files. A line that cannot be used stops the reading with a
     sentence that names file and line, unless ``skip_bad`` is set: then it is passed over and counted in ``skipped``.
     """
@@ -205,7 +243,18 @@ def _read_table(path: Path, delimiter: str) -> Iterator[tuple[str, Any]]:
             if None in row or None in row.values():
                 yield where, BadCorpus(f"the row does not have the header's {len(names)} columns.")
             else:
-                yield where, row
+                yield where, _with_metadata(row)
+
+
+def _with_metadata(row: dict[str, Any]) -> Any:
+    """A row whose column ``metadata``, where it has one, is read as JSON."""
+    written = row.get("metadata")
+    if not written:
+        return row
+    read = _parsed(written.encode())
+    if isinstance(read, BadCorpus):
+        return BadCorpus(f"the column 'metadata' is {read}")
+    return {**row, "metadata": read}
 
 
 def read_documents(source: Any, skip_bad: bool = False) -> Corpus | list[Document]:

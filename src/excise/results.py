@@ -138,3 +138,12 @@ class IndexReport:
     unchanged: int
     skipped: int
     documents: int
+
+
+@dataclass(frozen=True)
+class CopyReport:
+    """What copying did: documents copied (or replaced), found unchanged, and in the target now."""
+
+    copied: int
+    unchanged: int
+    documents: int

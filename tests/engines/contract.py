@@ -23,11 +23,23 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_up import DIMENSIONS, ENCODER, OTHER_ENCODER, batch, document, query, ranking, same_vectors, version_of
+from made_up import (
+    DIMENSIONS,
+    ENCODER,
+    OTHER_ENCODER,
+    batch,
+    document,
+    metadata_of,
+    query,
+    ranking,
+    same_vectors,
+    version_of,
+)
 
 from excise.documents import Document
 from excise.engines.base import Engine, Found, Reader, expect
 from excise.errors import BackboneError, BadIndex, InvalidInput
+from excise.filters import read_where
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.ragged import Ragged
 
@@ -50,6 +62,44 @@ ODD_IDS = [
     "🦊" * 512,
     "A",
     "a",
+]
+
+FILTERS: list[dict[str, object]] = [
+    {"year": 2018},
+    {"year": 2018.0},
+    {"year": "2018"},
+    {"year": {"gte": 2020}},
+    {"year": {"gt": 2017, "lt": 2022}},
+    {"year": {"lte": 2015.5}},
+    {"year": {"ne": 2018}},
+    {"year": {"in": [2016, "2019", 2021]}},
+    {"year": {"in": []}},
+    {"year": {"exists": True}},
+    {"year": {"exists": False}},
+    {"price": {"gte": 2.5, "lt": 7}},
+    {"price": 5},
+    {"lang": "größer"},
+    {"lang": {"eq": "O'Neill\"s"}},
+    {"lang": {"ne": "en"}},
+    {"lang": {"exists": False}},
+    {"tags": "b"},
+    {"tags": 7},
+    {"tags": {"ne": "a"}},
+    {"tags": {"in": ["a", 7]}},
+    {"tags": {"gte": 6}},
+    {"tags": {"exists": False}},
+    {"open": True},
+    {"open": {"ne": False}},
+    {"open": {"in": [True, 1]}},
+    {"day": {"gte": "2024-05-01"}},
+    {"day": {"gt": "2024-03-03T11:00:00+00:00", "lte": "2024-10-05"}},
+    {"day": {"lt": "2024-06-15 10:30"}},
+    {"two words-and": {"gt": 0}},
+    {"nested": "year"},
+    {"nested": {"exists": True}},
+    {"nobody": {"exists": False}, "year": {"gte": 2020}},
+    {"nobody": 3},
+    {"year": {"gte": 2018}, "open": True, "lang": {"in": ["en", "größer"]}},
 ]
 
 _WRITES = st.lists(
@@ -173,6 +223,53 @@ class EngineContract:
             assert same_vectors(found.vectors.document(place), id)
             assert same_vectors(by_id.document(place), id)
 
+    def test_filters_mean_what_they_mean_everywhere(self, make: Maker) -> None:
+        engine = make()
+        names = [f"doc{i}" for i in range(90)]
+        engine.add(*batch(names[:50]))
+        engine.add(*batch(names[50:]))
+        engine.add(*batch(names[5:15], version=1))
+        engine.delete(names[20:24])
+        kept = [id for id in names if id not in names[5:15] + names[20:24]]
+        versions = dict.fromkeys(kept, 0) | dict.fromkeys(names[5:15], 1)
+        reader = engine.reader()
+        several = 0
+        for written in FILTERS:
+            where = read_where(written)
+            assert where is not None
+            matching = {id: v for id, v in versions.items() if where.matches(metadata_of(id, v))}
+            several += 0 < len(matching) < len(versions)
+            expected = [id for id, _ in ranking(query(), matching)]
+            for k in (4, 1000):
+                found = reader.search([query(), query(3)], k, where=where)[0]
+                assert all(where.matches(one.metadata) for one in found.documents), written
+                if reader.exact:
+                    assert ids_of(found) == expected[:k], written
+                else:
+                    assert len(set(ids_of(found)) & set(expected[:k])) >= 0.9 * len(expected[:k]), written
+        assert several > len(FILTERS) / 2
+
+    def test_metadata_is_part_of_a_document(self, engine: Engine) -> None:
+        given = document("c")
+        assert given.metadata
+        assert engine.reader().documents(["c"])[0].metadata == given.metadata
+        other = Document("c", given.text, given.title, {**given.metadata, "more": [1, {"x": None}]})
+        assert engine.reader().holds([given, other]) == [True, False]
+        engine.add([other], batch(["c"])[1])
+        assert engine.reader().documents(["c"]) == [other]
+        assert engine.reader().holds([given, other]) == [False, True]
+
+    def test_eight_threads_search_at_once(self, make: Maker) -> None:
+        engine = make()
+        engine.add(*batch([f"doc{i}" for i in range(40)]))
+        alone = [ids_of(engine.reader().search([query(seed)], 10)[0]) for seed in range(8)]
+
+        def searched(seed: int) -> bool:
+            return all(ids_of(engine.reader().search([query(seed)], 10)[0]) == alone[seed] for _ in range(3))
+
+        with ThreadPoolExecutor(8) as threads:
+            assert all(threads.map(searched, range(8)))
+
     def test_texts_and_vectors_come_back_in_the_order_asked_for(self, engine: Engine) -> None:
         reader = engine.reader()
         assert reader.documents(["d", "a", "d"]) == [document("d"), document("a"), document("d")]
@@ -217,11 +314,12 @@ class EngineContract:
         asked = [
             document("a"),
             document("a", version=1),
-            Document("a", document("a").text, "another title"),
+            Document("a", document("a").text, "another title", document("a").metadata),
+            Document("a", document("a").text, document("a").title, {"another": "field"}),
             document("zzz"),
             document("e"),
         ]
-        assert engine.reader().holds(asked) == [True, False, False, False, True]
+        assert engine.reader().holds(asked) == [True, False, False, False, False, True]
         assert engine.reader().holds([]) == []
 
     def test_a_reader_is_one_moment_of_the_index(self, engine: Engine) -> None:
@@ -325,7 +423,14 @@ class EngineContract:
             expect(engine, OTHER_ENCODER)
 
     @given(writes=_WRITES)
-    @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+    @settings(
+        max_examples=15,
+        suppress_health_check=[
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.too_slow,
+            HealthCheck.differing_executors,  # every engine's class runs it; each example makes an index of its own
+        ],
+    )
     def test_any_writes_come_to_the_same_as_in_a_dictionary(
         self, make: Maker, writes: list[tuple[str, set[str]]]
     ) -> None:

@@ -17,7 +17,30 @@ OTHER_ENCODER = EncoderInfo("other", "xyz", DIMENSIONS, 200, 1000)
 
 
 def document(id: str, version: int = 0) -> Document:
-    return Document(id, f"version {version} of {id}, größer\nwith a second line", f"title {id}")
+    text = f"version {version} of {id}, größer\nwith a second line"
+    return Document(id, text, f"title {id}", metadata_of(id, version))
+
+
+def metadata_of(id: str, version: int = 0) -> dict[str, object]:
+    """Fields of every kind; the same for the same id and version, and some documents have none."""
+    seed = _seed(id, version)
+    if seed % 7 == 0:
+        return {}
+    found: dict[str, object] = {
+        "year": 2015 + seed % 10,
+        "price": (seed % 40) / 4,
+        "lang": ["en", "größer", "O'Neill\"s"][seed % 3],
+        "tags": [["a", "b"], ["b", 7], []][seed // 3 % 3],
+        "open": bool(seed % 2),
+        "day": f"2024-{seed % 12 + 1:02}-{seed % 28 + 1:02}" + ("T12:00:00Z" if seed % 5 == 0 else ""),
+        "two words-and": seed % 3,
+        "nested": {"year": 1},
+    }
+    if seed % 4 == 0:
+        found["year"] = str(found["year"])
+    if seed % 11 == 0:
+        found["lang"] = None
+    return found
 
 
 def version_of(found: Document) -> int:
@@ -27,9 +50,13 @@ def version_of(found: Document) -> int:
 
 def windows_of(id: str, version: int = 0) -> Ragged:
     """One to three windows of one to eight token vectors."""
-    seed = int.from_bytes(hashlib.blake2b(f"{id}\0{version}".encode(), digest_size=8).digest(), "little")
+    seed = _seed(id, version)
     rng = np.random.default_rng(seed)
     return Ragged.of([_unit(rng.standard_normal((int(rng.integers(1, 9)), DIMENSIONS))) for _ in range(1 + seed % 3)])
+
+
+def _seed(id: str, version: int) -> int:
+    return int.from_bytes(hashlib.blake2b(f"{id}\0{version}".encode(), digest_size=8).digest(), "little")
 
 
 def same_vectors(stored: Ragged, id: str, version: int = 0) -> bool:

@@ -317,7 +317,7 @@ def test_indexing_again_adds_only_what_is_new(minilm: Backbone, corpus_file: Pat
 
 
 def test_an_interrupted_run_goes_on(minilm: Backbone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from excise.search import operator as module
+    from excise.search import indexing as module
 
     monkeypatch.setattr(module, "COMMIT_DOCUMENTS", 2)
     documents = [{"id": str(i), "text": f"document number {i}"} for i in range(6)]

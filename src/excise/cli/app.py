@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from excise import __version__
-from excise.cli import evaluate, search
+from excise.cli import copy, evaluate, search
 from excise.cli.train import train
 from excise.cli.xbench import xbench
 from excise.errors import ExciseError
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 app.command("index")(search.index_command)
 app.command("search")(search.search_command)
+app.command("copy")(copy.copy_command)
 app.command("detect")(search.detect_command)
 app.command("demo")(search.demo_command)
 app.command("eval")(evaluate.eval_command)

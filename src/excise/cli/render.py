@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from excise.results import Hit, IndexReport, Judged, SearchResult, Topic
+    from excise.results import CopyReport, Hit, IndexReport, Judged, SearchResult, Topic
 
 STYLES = {
     "kept": "",
@@ -60,7 +60,13 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(lambda found: " " if found[0].isspace() else "\ufffd", text)
 
 
-def indexed(report: IndexReport, index: Path) -> RenderableType:
+def copied(report: CopyReport, target: str) -> RenderableType:
+    """What copying did."""
+    counts = f"\n  copied {report.copied:,}, unchanged {report.unchanged:,}"
+    return Text.assemble((f"{report.documents:,}", "bold"), f" documents in {printable(target)}", (counts, "dim"))
+
+
+def indexed(report: IndexReport, index: Path | str) -> RenderableType:
     """What indexing did."""
     counts = f"\n  added {report.added:,}, unchanged {report.unchanged:,}, passed over {report.skipped:,}"
     total = (f"{report.documents:,}", "bold")

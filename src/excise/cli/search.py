@@ -5,61 +5,85 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from excise.cli.bar import bar
+from excise.cli.places import CollectionOption, EngineOption, KeyOption, OptionOption, UrlOption, place_of
 from excise.errors import InvalidInput
 
 if TYPE_CHECKING:
     from excise.results import IndexReport
     from excise.search.operator import Excise
+    from excise.search.workers import Workers
 
-ENGINES = ("local",)
 DEMO_QUERY = "home bread baking, but not rye"
 _LINES = 256  # queries read from stdin and answered at a time
 
 
 def index_command(
     corpus: Annotated[list[Path], typer.Argument(help="JSON lines, CSV, TSV, a BEIR folder, or a folder of texts.")],
-    index: Annotated[Path, typer.Option("--index", "-i", help="The index folder; made where it does not exist.")],
+    index: Annotated[
+        Path | None, typer.Option("--index", "-i", help="The index folder; made where it does not exist.")
+    ] = None,
     backbone: Annotated[str | None, typer.Option(help="Preset name, hub id, or folder of an encoder.")] = None,
-    engine: Annotated[str, typer.Option(help="Where the index lives.")] = "local",
+    engine: EngineOption = "local",
+    url: UrlOption = None,
+    collection: CollectionOption = None,
+    api_key: KeyOption = None,
+    option: OptionOption = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Pass over lines that cannot be used.")] = False,
+    workers: Annotated[int, typer.Option(metavar="N", help="How many processes encode.")] = 1,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Encode on a Ray cluster; 'local' starts one here.")
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Index documents. Calling it again goes on where an interrupted run stopped, and adds what is new."""
-    if engine not in ENGINES:
-        raise InvalidInput(f"unknown engine {engine!r}; choose one of {', '.join(ENGINES)}.")
+    place = place_of(engine, index, url, collection, api_key, option)
     for path in corpus:
         if not path.exists():
             raise InvalidInput(f"{path}: no such file or folder.")
-    from excise.engines import MANIFEST
     from excise.search.operator import load
+    from excise.search.workers import Workers
 
-    operator = load(index if (index / MANIFEST).exists() else None, backbone=backbone)
-    report = _index_with_bar(operator, corpus, index, skip_bad)
+    if place.folder is not None:
+        from excise.engines import MANIFEST
+
+        operator = load(place.folder if (place.folder / MANIFEST).exists() else None, backbone=backbone)
+    else:
+        operator = load(backbone=backbone, **place.arguments)
+    report = _index_with_bar(operator, corpus, place.folder, skip_bad, Workers(workers, ray))
     if json_:
-        typer.echo(json.dumps({"index": str(index), **asdict(report)}))
+        typer.echo(json.dumps({"index": place.name, **asdict(report)}))
         return
     from excise.cli.render import indexed, show
 
-    show(indexed(report, index))
+    show(indexed(report, place.name))
 
 
 def search_command(
     query: Annotated[str, typer.Argument(help="What you look for.")],
-    index: Annotated[Path, typer.Option("--index", "-i", help="The index folder.")],
+    index: Annotated[Path | None, typer.Option("--index", "-i", help="The index folder.")] = None,
     k: Annotated[int, typer.Option("-k", help="How many hits.")] = 10,
     exclude: Annotated[
         list[str] | None,
         typer.Option("--exclude", "-x", help="Name a topic yourself, in place of the detector; repeat it."),
     ] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="JSON", help='Only documents with such metadata: {"year": {"gte": 2020}}.')
+    ] = None,
+    engine: EngineOption = "local",
+    url: UrlOption = None,
+    collection: CollectionOption = None,
+    api_key: KeyOption = None,
+    option: OptionOption = None,
     no_excise: Annotated[bool, typer.Option("--no-excise", help="Rule nothing out: the engine's ranking.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Draw how each candidate was judged.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -83,6 +107,8 @@ def search_command(
     """Search an index. What the query excludes is ruled out; --exclude names it, --no-excise turns that off."""
     if no_excise and exclude:
         raise InvalidInput("--exclude and --no-excise contradict each other.")
+    place = place_of(engine, index, url, collection, api_key, option)
+    filtered = _read_filter(where)
     from excise.search.operator import load
     from excise.settings import resolve
 
@@ -90,8 +116,8 @@ def search_command(
     settings = resolve(preset, reembed=reembed, reembed_first=reembed_first, second_look=second_look)
     if caution is not None:
         settings = settings.with_caution(caution)
-    operator = load(index, backbone=backbone, settings=settings)
-    result = operator.search(query, k=k, exclude=() if no_excise else exclude or None)
+    operator = load(backbone=backbone, settings=settings, **place.arguments)
+    result = operator.search(query, k=k, exclude=() if no_excise else exclude or None, where=filtered)
     if json_:
         typer.echo(json.dumps(result.to_dict(explain), ensure_ascii=False))
         return
@@ -150,6 +176,20 @@ def demo_command(
         svg.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL))  # its fonts are on the network
 
 
-def _index_with_bar(operator: Excise, corpus: list[Path], index: Path, skip_bad: bool) -> IndexReport:
+def _read_filter(where: str | None) -> Mapping[str, Any] | None:
+    if where is None:
+        return None
+    try:
+        read = json.loads(where)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"--where is not valid JSON ({error}).") from None
+    if not isinstance(read, dict):
+        raise InvalidInput('--where takes a JSON object like {"year": {"gte": 2020}}.')
+    return read
+
+
+def _index_with_bar(
+    operator: Excise, corpus: list[Path], index: Path | None, skip_bad: bool, workers: Workers | int = 1
+) -> IndexReport:
     with bar() as progress:
-        return operator.index(corpus, index, skip_bad=skip_bad, progress=partial(progress, "indexing"))
+        return operator.index(corpus, index, skip_bad=skip_bad, workers=workers, progress=partial(progress, "indexing"))

@@ -8,6 +8,8 @@ with all that judging needs, several queries travel together, and a write has ha
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 
 from excise.documents import Document
 from excise.errors import BackboneError, InvalidInput
+from excise.filters import Where
 from excise.vectors.encoded import EncodedDocuments, EncoderInfo
 from excise.vectors.ragged import Vectors
 
@@ -55,9 +58,11 @@ class Reader(Protocol):
         """Every id, in the order of indexing."""
 
     def holds(self, documents: Sequence[Document]) -> list[bool]:
-        """For each document, whether this very one, same id, title and text, is in the index."""
+        """For each document, whether this very one, same id, title, text and metadata, is in the index."""
 
-    def search(self, queries: Sequence[Vectors], k: int, vectors: bool = False) -> list[Found]:
+    def search(
+        self, queries: Sequence[Vectors], k: int, vectors: bool = False, where: Where | None = None
+    ) -> list[Found]:
         """For each query, the k best documents by MaxSim; equal scores in the order of indexing.
 
         Parameters
@@ -68,6 +73,8 @@ class Reader(Protocol):
             how many documents to find, at least 1; fewer where the index holds fewer.
         vectors
             bring the documents' token vectors too.
+        where
+            leave out the documents whose metadata does not match: the k best are those of the others.
         """
 
     def documents(self, ids: Sequence[str]) -> list[Document]:
@@ -100,6 +107,20 @@ class Engine(Writer, Protocol):
 
     def reader(self) -> Reader:
         """A snapshot of the newest committed state."""
+
+
+def digest(document: Document) -> int:
+    """A digest of a document less its id, to tell a changed one from one that is there already.
+
+    Examples
+    --------
+    >>> digest(Document("a", "text")) == digest(Document("b", "text")) != digest(Document("a", "text", "title"))
+    True
+    """
+    content = f"{document.title}\0{document.text}"
+    if document.metadata:  # without any, the digest is what it was before documents had metadata
+        content += "\0" + json.dumps(document.metadata, sort_keys=True)
+    return int.from_bytes(hashlib.blake2b(content.encode(), digest_size=8).digest(), "little")
 
 
 def expect(engine: Engine, encoder: EncoderInfo) -> None:

@@ -63,6 +63,11 @@ def _topic(query: str, text: str) -> Topic:
     return Topic(text, start, end, score=1.0)
 
 
+def _less_metadata(candidate: Any) -> Any:
+    """Candidates are not stored: whatever their metadata is like, it is none of our business."""
+    return {**candidate, "metadata": None} if isinstance(candidate, Mapping) else candidate
+
+
 def read_candidates(candidates: Iterable[Any]) -> tuple[list[Document], NDArray[np.float64] | None]:
     """Candidates best first, and their scores where every one has one."""
     if not isinstance(candidates, Iterable):
@@ -70,7 +75,7 @@ def read_candidates(candidates: Iterable[Any]) -> tuple[list[Document], NDArray[
     given = list(candidates)
     if len(given) > MAX_K:
         raise InvalidInput(f"{len(given):,} candidates were given; at most {MAX_K:,} are taken.")
-    documents = [Document.from_record(candidate) for candidate in given]
+    documents = [Document.from_record(_less_metadata(candidate)) for candidate in given]
     if len({document.id for document in documents}) < len(documents):
         raise InvalidInput("two candidates have the same id.")
     scores = [candidate.get("score") if isinstance(candidate, Mapping) else None for candidate in given]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,25 +20,22 @@ from excise.encoders.adapter import Adapter
 from excise.encoders.backbone import DEFAULT, Backbone, load_backbone
 from excise.encoders.cache import DEFAULT_BYTES, EmbeddingCache
 from excise.engines.base import Engine, expect
-from excise.engines.local.engine import LocalEngine
+from excise.engines.catalogue import EngineAddress, address_of
 from excise.errors import BadCorpus, BadIndex, InvalidInput
+from excise.filters import read_where
 from excise.results import Detection, Explanation, Hit, IndexReport, Removed, SearchResult
 from excise.rules.decision import Floats
+from excise.search.indexing import IndexProgress, add_new
 from excise.search.inputs import check_k, read_candidates
 from excise.search.models import SHIPPED, SearchModels
 from excise.search.pipeline import Pipeline, shortlisted
 from excise.search.stages import Judgement
+from excise.search.workers import Workers, add_with_workers
 from excise.settings import Settings, resolve
 
 if TYPE_CHECKING:
     from excise.topics.detector import Detector
 
-IndexProgress = Callable[[int, int], None]
-"""Called with the documents done, and the documents in all."""
-
-COMMIT_DOCUMENTS = 1_024  # documents that are encoded and committed at a time
-COMMIT_WORDS = 200_000  # or so many words, which ever comes first: what is held in memory stays the same
-TIDY_EVERY = 16  # commits between two merges: the engine never has many small parts
 BATCH = 32  # queries that are encoded and searched together
 MAX_QUERIES = 10_000
 
@@ -46,8 +43,15 @@ MAX_QUERIES = 10_000
 class Excise:
     """Exclusion-aware search over a frozen index, for any number of threads. Make one with :func:`load`."""
 
-    def __init__(self, models: SearchModels, engine: Engine | None = None, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        models: SearchModels,
+        engine: Engine | None = None,
+        settings: Settings | None = None,
+        address: EngineAddress | None = None,
+    ) -> None:
         self.engine = engine
+        self._address = address  # None where the engine was handed over
         self.pipeline = Pipeline(models, settings)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
@@ -80,6 +84,7 @@ class Excise:
         path: str | Path | None = None,
         *,
         skip_bad: bool = False,
+        workers: int | Workers = 1,
         progress: IndexProgress | None = None,
     ) -> IndexReport:
         """Index documents, and search them from then on.
@@ -97,55 +102,45 @@ class Excise:
             is open, or into a temporary local one that ends with this object.
         skip_bad
             pass over lines that cannot be used, and count them.
+        workers
+            how many processes encode; a :class:`~excise.search.workers.Workers` spreads them over a Ray cluster.
         progress
             called with (documents done, documents in all).
         """
+        crew = workers if isinstance(workers, Workers) else Workers(workers)
+        if crew.many and path is None and self.engine is not None and self._address is None:
+            raise InvalidInput("workers open the engine themselves: name it with its url in place of handing it over.")
         corpus = read_documents(documents, skip_bad)
         total = sum(1 for _ in corpus)  # a whole pass first: a bad line in the middle must leave nothing half done
         skipped = corpus.skipped if isinstance(corpus, Corpus) else 0
         if total == 0:
             raise BadCorpus("the corpus holds no documents.")
         engine = self._engine_for(path)
-        added = self._add_new(engine, corpus, total, progress)
+        if crew.many and self._address is not None:
+            added = add_with_workers(self._address, corpus, total, self.backbone, crew, progress)
+        else:
+            added = add_new(engine, corpus, total, self.backbone, progress)
         engine.tidy()
         return IndexReport(added=added, unchanged=total - added, skipped=skipped, documents=len(engine.reader()))
 
     def _engine_for(self, path: str | Path | None) -> Engine:
         if path is None and self.engine is not None:
             return self.engine
-        if path is None:
+        if path is None and self._address is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="excise-")
             path = self._temporary.name
-        engine = LocalEngine.create(path, self.backbone.info)
-        self.engine = engine
-        return engine
+        if path is not None or self._address is None:
+            self._address = EngineAddress("local", str(path))
+        self.engine = self._address.create(self.backbone.info)
+        return self.engine
 
-    def _add_new(self, engine: Engine, corpus: Iterable[Document], total: int, progress: IndexProgress | None) -> int:
-        """Add what the engine does not hold yet, a commit at a time; returns how many documents that were."""
-        added = commits = done = 0
-        for batch in _batches(corpus):
-            held = engine.reader().holds(batch)
-            new = [document for document, there in zip(batch, held, strict=True) if not there]
-            if new:
-                self._add(engine, new, done, total, progress)
-                added, commits = added + len(new), commits + 1
-                if commits % TIDY_EVERY == 0:
-                    engine.tidy()
-            done += len(batch)
-            if progress is not None:
-                progress(done, total)
-        return added
-
-    def _add(
-        self, engine: Engine, batch: list[Document], before: int, total: int, progress: IndexProgress | None
-    ) -> None:
-        def share_done(share: float) -> None:
-            if progress is not None:
-                progress(before + int(share * len(batch)), total)
-
-        engine.add(batch, self.backbone.encode_documents([document.full_text for document in batch], share_done))
-
-    def search(self, query: str, k: int = 10, exclude: Sequence[str] | str | None = None) -> SearchResult:
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        exclude: Sequence[str] | str | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> SearchResult:
         """The k best documents for a query, less what covers the excluded topics.
 
         Parameters
@@ -157,11 +152,18 @@ class Excise:
         exclude
             topics to rule out. None (the default) lets the detector read them from the query; an empty list rules
             nothing out. Where nothing is ruled out, the engine's ranking comes back exactly as it is.
+        where
+            only documents with such metadata: ``{"year": {"gte": 2020}, "lang": "en"}``. Operators are eq (or a plain
+            value), ne, in, gt, gte, lt, lte and exists; all conditions must hold.
         """
-        return self.search_many([query], k, exclude)[0]
+        return self.search_many([query], k, exclude, where)[0]
 
     def search_many(
-        self, queries: Sequence[str], k: int = 10, exclude: Sequence[str] | str | None = None
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        exclude: Sequence[str] | str | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> list[SearchResult]:
         """:meth:`search` for several queries at once, all of them over the same state of the index.
 
@@ -169,12 +171,16 @@ class Excise:
         of its batch.
         """
         if self.engine is None:
-            raise BadIndex("there is no index to search: call index(...), or load one with excise.load(folder).")
+            missing = "" if self._address is None else f" at {self._address.engine}, {self._address.url}"
+            raise BadIndex(
+                f"there is no index to search{missing}: call index(...), or load one with excise.load(folder)."
+            )
         check_k(k)
         if isinstance(queries, str) or not isinstance(queries, Sequence):
             raise InvalidInput(f"queries must be a list of texts, got {type(queries).__name__}.")
         if len(queries) > MAX_QUERIES:
             raise InvalidInput(f"{len(queries):,} queries were given; at most {MAX_QUERIES:,} are taken.")
+        filtered = read_where(where)
         reader = self.engine.reader()
         results: list[SearchResult] = []
         for start in range(0, len(queries), BATCH):
@@ -183,7 +189,7 @@ class Excise:
             clock.lap("detect")
             searches = self.pipeline.encode(detections)
             clock.lap("encode")
-            found = self.pipeline.find(reader, searches, k)
+            found = self.pipeline.find(reader, searches, k, filtered)
             clock.lap("search")
             judged = [
                 self.pipeline.judge(search, shortlisted(one)) if search.topics and len(one) else None
@@ -275,7 +281,9 @@ class Excise:
 def load(
     index: str | Path | None = None,
     *,
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
+    url: str | None = None,
+    engine_options: Mapping[str, Any] | None = None,
     backbone: str | Backbone | None = None,
     settings: Settings | str | None = None,
     detector: Detector | str | Path | None = SHIPPED,
@@ -289,7 +297,12 @@ def load(
     index
         the folder of a local index, made by :meth:`Excise.index` or ``excise index``.
     engine
-        an engine that is open already, in place of a folder.
+        an engine that is open already, in place of a folder; or an engine's name: "qdrant", "lancedb", "postgres".
+        Where it holds no index yet, :meth:`Excise.index` makes one.
+    url
+        where the named engine is: a server's address, or a folder.
+    engine_options
+        the named engine's settings, "collection" among them (docs/engines).
     backbone
         preset name, hub id, or folder of an encoder. By default the one that the index was built with, or the embedded
         ``minilm``.
@@ -319,29 +332,27 @@ def load(
     >>> [topic.text for topic in excise.search("electric cars, but not Tesla").topics]
     ['Tesla']
     """
-    if index is not None and engine is not None:
-        raise InvalidInput("name an index folder or hand over an engine, not both.")
-    opened = LocalEngine.open(index) if index is not None else engine
+    opened, address = _opened(index, engine, url, engine_options)
     if not isinstance(backbone, Backbone):
         backbone = load_backbone(backbone or (opened.reader().encoder.backbone if opened is not None else DEFAULT))
     if opened is not None:
         expect(opened, backbone.info)
     models = SearchModels(backbone, detector, adapter, EmbeddingCache(cache_bytes))
-    return Excise(models, opened, resolve(settings))
+    return Excise(models, opened, resolve(settings), address)
 
 
-def _batches(documents: Iterable[Document]) -> Iterable[list[Document]]:
-    """Documents in the portions that are committed at a time."""
-    batch: list[Document] = []
-    words = 0
-    for document in documents:
-        batch.append(document)
-        words += len(document.text) // 6  # about a word: cutting the text to count them would cost as much again
-        if len(batch) == COMMIT_DOCUMENTS or words >= COMMIT_WORDS:
-            yield batch
-            batch, words = [], 0
-    if batch:
-        yield batch
+def _opened(
+    index: str | Path | None, engine: Engine | str | None, url: str | None, options: Mapping[str, Any] | None
+) -> tuple[Engine | None, EngineAddress | None]:
+    """The engine that is meant, where it holds an index, and its address, where it was named."""
+    if engine is not None and not isinstance(engine, str):
+        if index is not None or url is not None or options:
+            raise InvalidInput("name an index folder or hand over an engine, not both.")
+        return engine, None
+    address = address_of(engine, index, url, options)
+    if address is None or (address.engine != "local" and not address.exists()):
+        return None, address
+    return address.open(), address
 
 
 class _Clock:

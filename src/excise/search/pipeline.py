@@ -16,6 +16,7 @@ from excise.documents import Document
 from excise.encoders.backbone import Backbone
 from excise.engines.base import Found, Reader
 from excise.errors import InvalidInput
+from excise.filters import Where
 from excise.results import Detection, Judged, Status
 from excise.rules.coverage import cover
 from excise.rules.decision import Decision, Floats
@@ -78,7 +79,9 @@ class Pipeline:
             for detection, query in zip(detections, queries, strict=True)
         ]
 
-    def find(self, reader: Reader, searches: Sequence[SearchVectors], k: int) -> list[Found]:
+    def find(
+        self, reader: Reader, searches: Sequence[SearchVectors], k: int, where: Where | None = None
+    ) -> list[Found]:
         """Each search's candidates: the k best where nothing is excluded, else a whole shortlist with its vectors."""
         depth = max(k, self.settings.shortlist)
         plain = [place for place, search in enumerate(searches) if not search.topics]
@@ -87,9 +90,10 @@ class Pipeline:
         for chosen, wanted in ((plain, k), (excluding, depth)):
             if chosen:
                 queries = [searches[place].query.vectors for place in chosen]
-                found |= zip(chosen, reader.search(queries, wanted, vectors=chosen is excluding), strict=True)
+                best = reader.search(queries, wanted, vectors=chosen is excluding, where=where)
+                found |= zip(chosen, best, strict=True)
         for place in excluding if self.settings.second_look else ():
-            found[place] = second_look(reader, searches[place], found[place], depth)
+            found[place] = second_look(reader, searches[place], found[place], depth, where)
         return [found[place] for place in range(len(searches))]
 
     def given(self, search: SearchVectors, documents: Sequence[Document], scores: Floats | None) -> Shortlist:
@@ -184,10 +188,11 @@ def shortlisted(found: Found) -> Shortlist:
     return Shortlist(found.documents, found.vectors, found.scores)
 
 
-def second_look(reader: Reader, search: SearchVectors, found: Found, depth: int) -> Found:
+def second_look(reader: Reader, search: SearchVectors, found: Found, depth: int, where: Where | None = None) -> Found:
     """What was found, with what a search for the residual query alone finds; all of it ranked by the whole query."""
     known = {document.id for document in found.documents}
-    more = [one.id for one in reader.search([search.residual], depth)[0].documents if one.id not in known]
+    again = reader.search([search.residual], depth, where=where)[0]
+    more = [one.id for one in again.documents if one.id not in known]
     if not more or found.vectors is None:
         return found
     added = reader.vectors(more)

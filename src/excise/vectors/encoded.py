@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,3 +71,18 @@ class EncoderInfo:
     dimensions: int
     window_words: int
     word_budget: int
+
+    @classmethod
+    def from_record(cls, record: Any) -> EncoderInfo:
+        """From what an index keeps of it, :func:`dataclasses.asdict`; anything strange is a ValueError."""
+        if not isinstance(record, dict):
+            raise ValueError(f"the encoder is {str(record)[:40]!r}")
+        kinds = {one.name: int if one.type in (int, "int") else str for one in fields(cls)}
+        if set(record) != set(kinds):
+            raise ValueError(f"the encoder has {', '.join(map(repr, record))}")
+        for name, kind in kinds.items():
+            if not isinstance(record[name], kind) or isinstance(record[name], bool):
+                raise ValueError(f"the encoder's {name} is {str(record[name])[:40]!r}")
+        if record["dimensions"] < 1:
+            raise ValueError(f"vectors cannot have {record['dimensions']} dimensions")
+        return cls(**record)

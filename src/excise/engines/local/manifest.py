@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ class Manifest:
             if record["version"] != _VERSION:
                 raise BadIndex(f"{path} has version {record['version']}; this excise reads version {_VERSION}.")
             return cls(
-                _encoder(record["encoder"]),
+                EncoderInfo.from_record(record["encoder"]),
                 _segments(record["segments"]),
                 _deleted(record["deleted"]),
                 _checked(record["id"], str, "the id"),
@@ -140,19 +140,6 @@ def is_segment_name(name: str) -> bool:
 
 def _fresh_key() -> str:
     return uuid.uuid4().hex[:12]
-
-
-def _encoder(record: Any) -> EncoderInfo:
-    values = _checked(record, dict, "the encoder")
-    kinds = {one.name: int if one.type in (int, "int") else str for one in fields(EncoderInfo)}
-    if set(values) != set(kinds):
-        raise ValueError(f"the encoder has {', '.join(map(repr, values))}")
-    encoder = EncoderInfo(
-        **{name: _checked(values[name], kind, f"the encoder's {name}") for name, kind in kinds.items()}
-    )
-    if encoder.dimensions < 1:
-        raise ValueError(f"vectors cannot have {encoder.dimensions} dimensions")
-    return encoder
 
 
 def _segments(record: Any) -> tuple[SegmentEntry, ...]:

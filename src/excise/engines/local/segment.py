@@ -6,9 +6,9 @@ around it grows, and even after a writer has merged it away. The files:
     vectors.f16          token vectors, half precision, row after row
     window_tokens.npy    where each window's tokens start
     document_windows.npy where each document's windows start
-    documents.jsonl      id, title and text, one line a document
+    documents.jsonl      id, title, text, and metadata where there is any, one line a document
     document_lines.npy   where each line starts
-    digests.npy          a digest of each document's title and text
+    digests.npy          a digest of each document's title, text and metadata
     ids.bin              the ids again, UTF-8, one after the other
     id_offsets.npy       where each id starts
 
@@ -17,7 +17,6 @@ The last two spare parsing all documents to learn their ids. Segments of excise 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -37,12 +36,6 @@ VECTORS, DOCUMENTS, IDS = "vectors.f16", "documents.jsonl", "ids.bin"
 OFFSETS = ("window_tokens", "document_windows", "document_lines")
 DIGESTS, ID_OFFSETS = "digests", "id_offsets"
 STORED_VECTORS = np.dtype("<f2")
-
-
-def digest(document: Document) -> int:
-    """A digest of what is encoded, to tell a changed document from one that is there already."""
-    content = f"{document.title}\0{document.text}".encode()
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
 
 
 def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
@@ -145,9 +138,14 @@ class Segment:
         start, end = self.document_lines[row : row + 2]
         try:
             record = json.loads(self._lines[start:end].tobytes())
-            return Document(record["id"], record["text"], record["title"])
+            return Document(record["id"], record["text"], record["title"], record.get("metadata") or {})
         except (ValueError, KeyError, TypeError) as error:
             raise BadIndex(f"{self.folder / DOCUMENTS} is damaged at byte {start}: {error}.") from error
+
+    @cached_property
+    def metadata(self) -> list[Mapping[str, Any]]:
+        """Every document's metadata. Parsed when a search first filters, and shared by all states with this segment."""
+        return [self.document(row).metadata for row in range(len(self))]
 
     def vectors(self, row: int) -> Ragged:
         """The token vectors of a document's windows."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from excise.documents import Document
 from excise.durable import sync
+from excise.engines.base import digest
 from excise.engines.local.manifest import SegmentEntry
 from excise.engines.local.segment import (
     DIGESTS,
@@ -23,7 +24,6 @@ from excise.engines.local.segment import (
     STORED_VECTORS,
     VECTORS,
     Segment,
-    digest,
     starts,
 )
 from excise.engines.local.snapshot import Part
@@ -89,10 +89,7 @@ class _SegmentWriter:
 
     def add(self, documents: Sequence[Document], encoded: EncodedDocuments) -> None:
         ids = [document.id.encode() for document in documents]
-        lines = [
-            json.dumps({"id": d.id, "title": d.title, "text": d.text}, ensure_ascii=False).encode() + b"\n"
-            for d in documents
-        ]
+        lines = [_line(document) for document in documents]
         vectors = encoded.windows.vectors
         rows = max(1, _CHUNK_BYTES // (STORED_VECTORS.itemsize * vectors.shape[1]))
         for start in range(0, len(vectors), rows):
@@ -139,6 +136,13 @@ class _SegmentWriter:
     def _stream(self, name: str, source: IO[bytes], start: int, end: int) -> None:
         for chunk in _chunks(source, start, end):
             self._files[name].write(chunk)
+
+
+def _line(document: Document) -> bytes:
+    record: dict[str, object] = {"id": document.id, "title": document.title, "text": document.text}
+    if document.metadata:  # an older excise reads such lines too, and passes the metadata over
+        record["metadata"] = document.metadata
+    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
 def _chunks(source: IO[bytes], start: int, end: int) -> Iterator[bytes]:

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
-from excise.engines.base import Found, check_search
+from excise.engines.base import Found, check_search, digest
 from excise.engines.local.manifest import MANIFEST, Manifest, SegmentEntry
-from excise.engines.local.segment import STORED_VECTORS, Segment, digest
+from excise.engines.local.segment import STORED_VECTORS, Segment
 from excise.errors import BadIndex
+from excise.filters import Where
 from excise.vectors.encoded import EncodedDocuments, EncoderInfo
 from excise.vectors.ragged import Ragged, Vectors
 
@@ -111,14 +112,19 @@ class Snapshot:
             for document in documents
         ]
 
-    def search(self, queries: Sequence[Vectors], k: int, vectors: bool = False) -> list[Found]:
+    def search(
+        self, queries: Sequence[Vectors], k: int, vectors: bool = False, where: Where | None = None
+    ) -> list[Found]:
         check_search(queries, k, self.encoder.dimensions)
         ranked: list[list[tuple[float, Place]]] = [[] for _ in queries]
         if not queries:
             return []
         for number, part in enumerate(self.parts):
+            passed_over = part.deleted if where is None else part.deleted | ~_matching(part.segment, where)
+            if passed_over.all():
+                continue
             for best, scores in zip(ranked, part.segment.scores(queries), strict=True):
-                best += [(float(scores[row]), Place(number, row)) for row in _best_rows(scores, part.deleted, k)]
+                best += [(float(scores[row]), Place(number, row)) for row in _best_rows(scores, passed_over, k)]
         return [self._found(sorted(best, key=_better)[:k], vectors) for best in ranked]
 
     def documents(self, ids: Sequence[str]) -> list[Document]:
@@ -152,9 +158,13 @@ class Snapshot:
         return EncodedDocuments.of([self.parts[place.part].segment.vectors(place.row) for place in places])
 
 
-def _best_rows(scores: NDArray[np.float32], deleted: NDArray[np.bool_], k: int) -> list[int]:
-    """The rows of the k best scores that are not deleted, and of all that tie with the last of them."""
-    rows = np.flatnonzero(~deleted)
+def _matching(segment: Segment, where: Where) -> NDArray[np.bool_]:
+    return np.array([where.matches(metadata) for metadata in segment.metadata], dtype=np.bool_)
+
+
+def _best_rows(scores: NDArray[np.float32], passed_over: NDArray[np.bool_], k: int) -> list[int]:
+    """The rows of the k best scores, less those passed over, and of all that tie with the last of them."""
+    rows = np.flatnonzero(~passed_over)
     if k < len(rows):
         living = scores[rows]
         # What ties with the k-th best must come along: the order of indexing decides between them.

@@ -1,0 +1,1 @@
+"""LanceDB as an engine: columns in a folder or in object storage, with no server."""

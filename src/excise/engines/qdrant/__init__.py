@@ -1,0 +1,1 @@
+"""Qdrant as an engine: multivectors with MaxSim, in a server, a cluster, or inside this process."""
