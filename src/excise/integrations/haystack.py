@@ -101,12 +101,14 @@ class ExciseRanker:
         if self.operator is not None:
             raise InvalidInput("an ExciseRanker that was handed an operator cannot be written: name a preset instead.")
         names = ("exclude", "top_k", "preset", "backbone", "title_key")
-        return default_to_dict(self, **{name: getattr(self, name) for name in names})
+        plain: dict[str, Any] = default_to_dict(self, **{name: getattr(self, name) for name in names})
+        return plain
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ExciseRanker:
         """The component that a pipeline's YAML describes."""
-        return default_from_dict(cls, data)
+        made: ExciseRanker = default_from_dict(cls, data)
+        return made
 
     def _candidate(self, document: Document) -> Candidate:
         title = document.meta.get(self.title_key)
