@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from mcp import Client, StdioServerParameters
+from mcp import Client, StdioServerParameters, stdio_client
 
 
 async def ask(index: str, query: str) -> None:
     server = StdioServerParameters(command=sys.executable, args=["-m", "excise", "mcp", "--index", index])
-    async with Client(server) as client:
+    async with Client(stdio_client(server)) as client:
         print("tools:", ", ".join(tool.name for tool in (await client.list_tools()).tools))
         answer = await client.call_tool("search", {"query": query, "k": 3})
         if answer.is_error or answer.structured_content is None:

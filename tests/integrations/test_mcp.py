@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
 from cars import CARS, CLEAR, EXCLUDING, PLAIN
-from mcp import Client, StdioServerParameters
+from mcp import Client, StdioServerParameters, stdio_client
 
 from excise.encoders.backbone import Backbone
 from excise.errors import InvalidInput
@@ -38,7 +38,7 @@ def over_stdio(index: Path, talk: Callable[[Client], Awaitable[None]], *options:
     )
 
     async def session() -> None:
-        async with Client(server, mode=mode, read_timeout_seconds=300) as client:
+        async with Client(stdio_client(server), mode=mode, read_timeout_seconds=300) as client:
             await talk(client)
 
     asyncio.run(session())

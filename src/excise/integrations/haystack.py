@@ -1,6 +1,7 @@
-"""Haystack: a ranker component for any pipeline."""
+"""Haystack: a ranker component for any pipeline.
 
-from __future__ import annotations
+Annotations are not postponed here: older releases of Haystack read the types of a component's sockets as they stand.
+"""
 
 from dataclasses import replace
 from threading import Lock
@@ -105,7 +106,7 @@ class ExciseRanker:
         return plain
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ExciseRanker:
+    def from_dict(cls, data: dict[str, Any]) -> "ExciseRanker":
         """The component that a pipeline's YAML describes."""
         made: ExciseRanker = default_from_dict(cls, data)
         return made
