@@ -34,7 +34,8 @@ def test_what_is_excluded_goes_and_the_rest_keeps_order_and_scores(judge: Excise
 
 
 @pytest.mark.parametrize(
-    "scores", [[None] * 6, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.9, None, 0.7, 0.6, 0.5, 0.4], [float("nan")] * 6]
+    "scores",
+    [[None] * 6, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.9, None, 0.7, 0.6, 0.5, 0.4], [float("nan")] * 6, [10**400] * 6],
 )
 def test_scores_that_do_not_fall_along_the_order_are_left_alone(judge: Excise, scores: list[float | None]) -> None:
     """Distances, scores that are missing, lists that somebody else has reordered: the order given is the ranking."""

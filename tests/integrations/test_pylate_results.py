@@ -62,6 +62,7 @@ def test_named_topics_a_cut_and_what_was_removed(judge: Excise) -> None:
         ([PLAIN], [[{"id": "y"}]], "an object with 'id' and 'score'"),
         ([PLAIN], [[{"id": "nowhere", "score": 1.0}]], "no text for the id 'nowhere'"),
         ([PLAIN], [[{"id": "y", "score": "high"}]], "the score of 'y' must be a number"),
+        ([PLAIN], [[{"id": "y", "score": 10**400}]], "the score of 'y' must be a number"),
     ],
 )
 def test_what_bad_results_get(judge: Excise, queries: Any, results: Any, sentence: str) -> None:

@@ -137,7 +137,10 @@ def sift(
 
 def _falling_scores(candidates: Sequence[Candidate]) -> list[float] | None:
     """The candidates' scores, where they are what the candidates are ranked by."""
-    scores = [float(one.score) for one in candidates if one.score is not None and math.isfinite(one.score)]
+    try:
+        scores = [float(one.score) for one in candidates if one.score is not None and math.isfinite(one.score)]
+    except OverflowError:  # a whole number that no float can hold
+        return None
     if len(scores) < len(candidates) or any(later > sooner for sooner, later in pairwise(scores)):
         return None
     return scores

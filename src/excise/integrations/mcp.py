@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated, Any
 
+from excise import __version__
 from excise.errors import ExciseError, InvalidInput
 from excise.extras import need
 from excise.search.operator import Excise
@@ -52,7 +53,7 @@ def mcp_server(operator: Excise, name: str = "excise") -> MCPServer[Any]:
     """
     if operator.engine is None:
         raise InvalidInput("the MCP server searches an index: open one with excise.load(folder).")
-    server: MCPServer[Any] = MCPServer(name, instructions=INSTRUCTIONS, log_level="WARNING")
+    server: MCPServer[Any] = MCPServer(name, version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
     @server.tool(annotations=reads)

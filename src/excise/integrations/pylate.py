@@ -109,5 +109,5 @@ def _id_of(one: Any) -> Any:
 def _score_of(one: Mapping[str, Any]) -> float:
     try:
         return float(one["score"])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"the score of {one['id']!r} must be a number, got {one['score']!r}.") from None
