@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines soak lint types check coverage clean
+.PHONY: help demo test test-engines test-integrations soak lint types check coverage clean
 
 help:            ## list these commands
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/'
@@ -23,11 +23,20 @@ $(VENV)/.dev: $(VENV)/.runtime
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
+$(VENV)/.integrations: $(VENV)/.dev
+	$(PIP) --editable '.[haystack,langchain,llamaindex,mcp]'
+	@touch $@
+
 demo: $(VENV)/.runtime   ## set up, index the bundled corpus, search it with and without an exclusion
 	$(BIN)/excise demo
 
 test: $(VENV)/.dev       ## set up and run the tests
 	$(BIN)/python -m pytest
+
+# The import comes first: tests of a library that is missing would be passed over.
+test-integrations: $(VENV)/.integrations   ## the drop-ins and their examples, against the real libraries
+	$(BIN)/python -c 'import haystack, langchain_core, llama_index.core, mcp'
+	$(BIN)/python -m pytest tests/integrations src/excise/integrations
 
 soak: $(VENV)/.dev       ## the long form of the tests with faults, threads and broken input
 	EXCISE_SOAK=1 $(BIN)/python -m pytest -m soak

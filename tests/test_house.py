@@ -18,7 +18,7 @@ FLOORS = (  # each may import what stands on its own floor or below
     ("rules",),
     ("settings",),
     ("search",),
-    ("suites",),
+    ("suites", "integrations"),
     ("evaluation",),
     ("training", "xbench"),
     ("cli",),

@@ -23,5 +23,9 @@ class BadIndex(ExciseError):
     """An index folder that is missing, damaged, foreign, or cannot be written."""
 
 
+class MissingExtra(ExciseError, ImportError):
+    """A package that only some of excise needs, and that is not installed; the message names the extra."""
+
+
 class SuiteError(ExciseError, ValueError):
     """A suite or a file of pairs that cannot be used; the message names the file, and the line where there is one."""

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from excise.errors import ExciseError
+from excise.errors import MissingExtra
 
-# Modules that their package is not named after.
-_PACKAGES = {"ir_measures": "ir-measures", "qdrant_client": "qdrant-client", "sklearn": "scikit-learn"}
+_PACKAGES = {  # modules that their package is not named after
+    "haystack": "haystack-ai",
+    "ir_measures": "ir-measures",
+    "langchain_core": "langchain-core",
+    "llama_index": "llama-index-core",
+    "qdrant_client": "qdrant-client",
+    "sklearn": "scikit-learn",
+}
 
 
 def need(what: str, extra: str, *modules: str) -> None:
@@ -28,8 +34,8 @@ def need(what: str, extra: str, *modules: str) -> None:
     >>> need("the diagnosis", "eval", "no_such_package", "nor_this")
     Traceback (most recent call last):
         ...
-    excise.errors.ExciseError: the diagnosis needs no_such_package and nor_this: pip install 'excise[eval]'.
+    excise.errors.MissingExtra: the diagnosis needs no_such_package and nor_this: pip install 'excise[eval]'.
     """
     missing = [_PACKAGES.get(module, module) for module in modules if find_spec(module) is None]
     if missing:
-        raise ExciseError(f"{what} needs {' and '.join(missing)}: pip install 'excise[{extra}]'.")
+        raise MissingExtra(f"{what} needs {' and '.join(missing)}: pip install 'excise[{extra}]'.")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from excise import __version__
-from excise.cli import copy, evaluate, search
+from excise.cli import attach, copy, evaluate, search
 from excise.cli.train import train
 from excise.cli.xbench import xbench
 from excise.errors import ExciseError
@@ -27,6 +27,8 @@ app.command("search")(search.search_command)
 app.command("copy")(copy.copy_command)
 app.command("detect")(search.detect_command)
 app.command("demo")(search.demo_command)
+app.command("rerank")(attach.rerank_command)
+app.command("mcp")(attach.mcp_command)
 app.command("eval")(evaluate.eval_command)
 app.command("eval-pairs")(evaluate.eval_pairs_command)
 app.command("eval-coverage")(evaluate.eval_coverage_command)

@@ -1,0 +1,1 @@
+"""Exclusion behind other people's first stages: one thin file a library, imported when it is wanted."""
