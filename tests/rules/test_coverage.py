@@ -133,8 +133,8 @@ def test_a_shortlist_with_a_match_that_its_margin_saved_is_not_called_clear() ->
 
 
 def test_few_candidates_are_reordered_and_never_removed() -> None:
-    sure = signals_of([0.9, 0.9, 0.0], title_match=np.zeros(3, bool))
-    decision = cover(SCORES[:3], replace(sure, evidence=np.array([[0.8, 0.9, 0.2]])))
+    sure = signals_of([0.8, 0.9, 0.0], title_match=np.zeros(3, bool))
+    decision = cover(SCORES[:3], sure)
     assert (decision.branch, decision.removed, decision.doubtful) == ("few", (), ())
     assert decision.ranking.tolist() == [0, 2, 1]
     assert decision.penalties[1] > 0

@@ -54,7 +54,7 @@ class Coverage:
         standard deviations by which a candidate must lead all that is clear of the topic, on the rest of the query, to
         keep its place though it may cover the topic.
     minimum_shortlist
-        with fewer candidates there is nothing to compare with: the strongest match goes last, and nothing is removed.
+        with fewer candidates there is nothing to compare with: the likeliest goes last, and nothing is removed.
     shortlist
         how many candidates of the first stage are judged.
 
@@ -67,7 +67,7 @@ class Coverage:
     """
 
     caution: float = 0.45
-    doubt: float = 0.01
+    doubt: float = 0.02
     certain: float = 0.7
     asked: float = 0.98
     match_fraction: float = 0.7
@@ -181,9 +181,9 @@ def _likeliest_first(chosen: NDArray[np.bool_], chance: Floats) -> tuple[int, ..
 
 
 def _last(score: Floats, signals: Signals) -> Decision:
-    """Too few candidates to compare: the one that matches the topic most loses so much that it comes last."""
+    """Too few candidates to compare: the likeliest to cover a topic loses so much that it comes last."""
     penalties = np.zeros_like(score)
-    strongest = int(np.lexsort((np.arange(len(score)), -score, -signals.strongest))[0])
+    likeliest = int(np.lexsort((np.arange(len(score)), -score, -signals.probability))[0])
     if len(score) > 1:
-        penalties[strongest] = max(0.0, score[strongest] - score.min()) + 1e-3
+        penalties[likeliest] = max(0.0, score[likeliest] - score.min()) + 1e-3
     return Decision(ordered(score - penalties), score - penalties, penalties, None, branch="few")
