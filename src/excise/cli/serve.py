@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from excise.errors import InvalidInput
+from excise.errors import BadIndex, InvalidInput
 
 if TYPE_CHECKING:
     from excise.search.operator import Excise
     from excise.service.gate import Admission
     from excise.settings import Settings
 
-_EVERYWHERE = ("0.0.0.0", "::")
+DEMO = "own"  # the name of the bundled suite
 
 
 def serve_command(
@@ -41,6 +42,9 @@ def serve_command(
     rate_limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Requests a minute by each key, or by each address.")
     ] = None,
+    feedback_file: Annotated[
+        Path | None, typer.Option(help="Keep what people put back or remove as labels for eval-coverage.")
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds until a request is given up.")] = 30.0,
     queue: Annotated[int, typer.Option(min=1, help="Queries that may wait; the next one gets 503.")] = 256,
 ) -> None:
@@ -50,6 +54,7 @@ def serve_command(
     need("excise serve", "serve", "fastapi", "uvicorn", "prometheus_client")
     if demo == (index is not None):
         raise InvalidInput("name an index with --index, or try --demo: one of the two.")
+    from excise.service.feedback import FeedbackFile
     from excise.service.server import address_of, listen, run
     from excise.service.service_limits import ServiceLimits
     from excise.service.web_app import ServicePlan, build_service
@@ -57,9 +62,10 @@ def serve_command(
     limits = ServiceLimits(answer_seconds=timeout, waiting=queue, requests_per_minute=rate_limit)
     admission = _admission(host, api_key_file, private, allow_host or [])
     settings = _settings(preset, caution)
+    feedback = None if feedback_file is None else FeedbackFile(feedback_file, DEMO if index is None else index.name)
     with ExitStack() as stack, listen(host, port) as listening:
         operator = _demo(stack, settings) if index is None else _opened(index, create, backbone, settings)
-        service = build_service(operator, ServicePlan(admission, limits, tuple(cors_origin or ()), demo))
+        service = build_service(operator, ServicePlan(admission, limits, tuple(cors_origin or ()), feedback, demo))
 
         def ready() -> None:
             where, count = address_of(listening), 0 if operator.engine is None else len(operator.engine.reader())
@@ -91,15 +97,24 @@ def _admission(host: str, key_file: Path | None, private: bool, names: list[str]
 
 
 def _demo(stack: ExitStack, settings: Settings) -> Excise:
+    """The bundled corpus in a folder of its own; it is encoded once, and copied from the cache from then on."""
     from excise.cli.bar import bar
+    from excise.evaluation.experiments.indexes import build_index, index_place, load_operator
     from excise.search.operator import load
-    from excise.suites import bundled
+    from excise.suites.suites import load_suite
 
-    folder = stack.enter_context(TemporaryDirectory(prefix="excise-demo-"))
-    operator = load(settings=settings)
-    with bundled.corpus() as corpus, bar() as progress:
-        operator.index([corpus], Path(folder) / "index", progress=lambda done, total: progress("indexing", done, total))
-    return operator
+    suite = load_suite(DEMO, "dev")
+    operator = load_operator(suite)
+    folder = Path(stack.enter_context(TemporaryDirectory(prefix="excise-demo-")))
+    place = folder / "copied"
+    with bar() as progress:
+        try:
+            build_index(suite, operator, None, progress)
+            shutil.copytree(index_place(suite, operator.backbone), place)
+        except (BadIndex, OSError):  # a cache that cannot be written: it takes a little longer, every time
+            operator, place = load(backbone=operator.backbone), folder / "built"
+            build_index(suite, operator, place, progress)
+    return load(place, backbone=operator.backbone, settings=settings)
 
 
 def _opened(index: Path, create: bool, backbone: str | None, settings: Settings) -> Excise:

@@ -147,6 +147,12 @@ class DocumentsAnswer(BaseModel):
     missing: list[str]
 
 
+class FeedbackAnswer(BaseModel):
+    """It is written down."""
+
+    labels: int = Field(description="How many labels the file holds now.")
+
+
 class AboutAnswer(BaseModel):
     """What this service is and has."""
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from excise.service.feedback import Opinion
 from excise.service.service_limits import (
     MOST_CANDIDATES,
     MOST_DOCUMENTS,
@@ -26,11 +27,11 @@ def _mended(value: Any) -> Any:
 
 
 _Mended = BeforeValidator(_mended)  # lone surrogates are replaced here as at every other door
-QueryText = Annotated[str, _Mended, Field(min_length=1, max_length=MOST_QUERY_CHARACTERS)]
-TopicText = Annotated[str, _Mended, Field(min_length=1, max_length=MOST_TOPIC_CHARACTERS)]
-DocumentId = Annotated[str, _Mended, Field(min_length=1, max_length=MOST_ID_CHARACTERS)]
-TitleText = Annotated[str, _Mended, Field(max_length=MOST_TITLE_CHARACTERS)]
-BodyText = Annotated[str, _Mended, Field(min_length=1, max_length=MOST_TEXT_CHARACTERS)]
+QueryText = Annotated[str, Field(min_length=1, max_length=MOST_QUERY_CHARACTERS), _Mended]
+TopicText = Annotated[str, Field(min_length=1, max_length=MOST_TOPIC_CHARACTERS), _Mended]
+DocumentId = Annotated[str, Field(min_length=1, max_length=MOST_ID_CHARACTERS), _Mended]
+TitleText = Annotated[str, Field(max_length=MOST_TITLE_CHARACTERS), _Mended]
+BodyText = Annotated[str, Field(min_length=1, max_length=MOST_TEXT_CHARACTERS), _Mended]
 Excluded = Annotated[
     list[TopicText] | None,
     Field(max_length=MOST_TOPICS, description="Topics to rule out; null reads them from the query, [] rules out none."),
@@ -152,4 +153,26 @@ class ReplaceRequest(Message):
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"title": "Nissan Leaf", "text": "An electric hatchback from Sunderland."}]}
+    )
+
+
+class FeedbackRequest(Message):
+    """What somebody thinks of one document in one search."""
+
+    query: QueryText
+    topic: TopicText = Field(description="What the search ruled out.")
+    document: DocumentId
+    opinion: Opinion = Field(description="put_back: wrongly removed; remove: wrongly kept; forget: neither any more.")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "query": "home bread baking, but not rye",
+                    "topic": "rye",
+                    "document": "home-bread-01",
+                    "opinion": "put_back",
+                }
+            ]
+        }
     )

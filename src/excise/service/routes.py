@@ -22,6 +22,7 @@ from excise.service.answers_schema import (
     DetectionsAnswer,
     DocumentAnswer,
     DocumentsAnswer,
+    FeedbackAnswer,
     HealthAnswer,
     IndexAnswer,
     ReadyAnswer,
@@ -29,8 +30,17 @@ from excise.service.answers_schema import (
     SearchesAnswer,
 )
 from excise.service.desk import Change, Changed, Reranking, SearchDesk, Searched, SearchKind
+from excise.service.feedback import Feedback, FeedbackFile
 from excise.service.gauges import METRICS_TYPE, Gauges
-from excise.service.messages import AddRequest, DetectRequest, DocumentId, ReplaceRequest, RerankRequest, SearchRequest
+from excise.service.messages import (
+    AddRequest,
+    DetectRequest,
+    DocumentId,
+    FeedbackRequest,
+    ReplaceRequest,
+    RerankRequest,
+    SearchRequest,
+)
 from excise.service.problems import described, problem
 from excise.service.service_limits import MOST_DOCUMENTS
 from excise.text import checked_query
@@ -201,6 +211,24 @@ async def delete_document(id: OneId, desk: Desk) -> Response:
     if not changed.deleted:
         return _no_document(id)
     return JSONResponse({"deleted": changed.deleted, "documents": changed.report.documents})
+
+
+@api.post(
+    "/feedback",
+    response_model=FeedbackAnswer,
+    responses={**READS, **described(403, 404)},
+    tags=["feedback"],
+    summary="Keep an opinion on a removal",
+)
+def give_feedback(message: FeedbackRequest, request: Request, desk: Desk) -> Response:
+    """Kept as a label that eval-coverage reads; only where the service was started with --feedback-file."""
+    kept: FeedbackFile | None = request.app.state.feedback
+    if kept is None:
+        return problem(403, "this service keeps no feedback: it was started without --feedback-file.")
+    found, _ = desk.find([message.document])
+    if not found:
+        return _no_document(message.document)
+    return JSONResponse({"labels": kept.record(Feedback(message.query, message.topic, message.opinion), found[0])})
 
 
 async def _change(desk: SearchDesk, change: Change) -> Changed:

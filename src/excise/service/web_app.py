@@ -14,6 +14,7 @@ from excise import __version__
 from excise.search.operator import Excise
 from excise.service.answers_schema import ProblemAnswer
 from excise.service.desk import SearchDesk
+from excise.service.feedback import FeedbackFile
 from excise.service.gate import Admission, Gate
 from excise.service.gauges import Gauges
 from excise.service.page_files import page
@@ -39,6 +40,8 @@ class ServicePlan:
         how much it takes.
     origins
         the origins of other web pages that may call it; none by default.
+    feedback
+        where opinions on removals are kept; nowhere by default.
     demo
         it runs on the bundled corpus, and says so.
     """
@@ -46,6 +49,7 @@ class ServicePlan:
     admission: Admission = field(default_factory=Admission)
     limits: ServiceLimits = field(default_factory=ServiceLimits)
     origins: Sequence[str] = ()
+    feedback: FeedbackFile | None = None
     demo: bool = False
 
 
@@ -70,7 +74,7 @@ def build_service(operator: Excise, plan: ServicePlan | None = None) -> Gate:
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
     )
-    app.state.desk, app.state.gauges, app.state.feedback, app.state.demo = desk, gauges, None, plan.demo
+    app.state.desk, app.state.gauges, app.state.feedback, app.state.demo = desk, gauges, plan.feedback, plan.demo
     app.include_router(public)
     app.include_router(api)
     app.include_router(page)
