@@ -116,7 +116,8 @@ class SearchDesk:
 
     def warm_up(self) -> None:
         """Load what a search needs, so that nobody waits for it later."""
-        self._search(SearchKind(k=1, caution=self.default_caution), ["anything, but not this"])
+        [warm] = self._detect(None, ["bread, but not rye"])
+        self._search(SearchKind(k=1, caution=0.5), [warm.query])
 
     @property
     def default_caution(self) -> float | None:

@@ -58,6 +58,7 @@ def build_service(operator: Excise, plan: ServicePlan | None = None) -> Gate:
     plan = plan or ServicePlan()
     gauges = Gauges()
     desk = SearchDesk(operator, plan.limits, gauges)
+    desk.warm_up()
     gauges.watch("excise_waiting_queries", "Queries that wait for their turn.", lambda: len(desk.searches))
     gauges.watch("excise_documents", "Documents in the index.", lambda: len(desk.engine.reader()))
 
