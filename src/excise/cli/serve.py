@@ -14,7 +14,7 @@ from excise.errors import BadIndex, InvalidInput
 
 if TYPE_CHECKING:
     from excise.search.operator import Excise
-    from excise.service.gate import Admission
+    from excise.service.front_door import Admission
     from excise.settings import Settings
 
 DEMO = "own"  # the name of the bundled suite
@@ -83,7 +83,7 @@ def _settings(preset: str | None, caution: float | None) -> Settings:
 
 def _admission(host: str, key_file: Path | None, private: bool, names: list[str]) -> Admission:
     from excise.service.api_keys import ApiKeys, read_keys
-    from excise.service.gate import Admission, is_loopback
+    from excise.service.front_door import Admission, is_loopback
 
     keys = ApiKeys() if key_file is None else read_keys(key_file)
     here = is_loopback(host)

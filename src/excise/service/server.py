@@ -8,7 +8,7 @@ from collections.abc import Callable
 import uvicorn
 
 from excise.errors import InvalidInput
-from excise.service.gate import Gate
+from excise.service.front_door import FrontDoor
 
 _GRACE_SECONDS = 60  # how long requests that were taken may still run when the service is told to end
 _BACKLOG = 512
@@ -40,7 +40,7 @@ class _Server(uvicorn.Server):
         self._ready()
 
 
-def run(service: Gate, listening: socket.socket, ready: Callable[[], None] = lambda: None) -> None:
+def run(service: FrontDoor, listening: socket.socket, ready: Callable[[], None] = lambda: None) -> None:
     """Serve until the process is told to end (SIGTERM, Ctrl-C).
 
     Parameters
@@ -62,7 +62,7 @@ def run(service: Gate, listening: socket.socket, ready: Callable[[], None] = lam
         backlog=_BACKLOG,
         timeout_keep_alive=10,
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        limit_concurrency=4 * service.limits.open_requests,  # the gate answers before this, with a sentence
+        limit_concurrency=4 * service.limits.open_requests,  # the front door answers before this, with a sentence
         ws="none",
     )
     _Server(config, ready).run([listening])

@@ -1,4 +1,4 @@
-"""The app: an operator behind its routes, behind the gate."""
+"""The app: an operator behind its routes, behind the front door."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from excise.search.operator import Excise
 from excise.service.answers_schema import ProblemAnswer
 from excise.service.desk import SearchDesk
 from excise.service.feedback import FeedbackFile
-from excise.service.gate import Admission, Gate
+from excise.service.front_door import Admission, FrontDoor
 from excise.service.gauges import Gauges
 from excise.service.page_files import page
 from excise.service.problems import tell_problems
@@ -53,7 +53,7 @@ class ServicePlan:
     demo: bool = False
 
 
-def build_service(operator: Excise, plan: ServicePlan | None = None) -> Gate:
+def build_service(operator: Excise, plan: ServicePlan | None = None) -> FrontDoor:
     """The whole service as an ASGI app, over an operator with an index. It takes calls until its lifespan ends."""
     plan = plan or ServicePlan()
     gauges = Gauges()
@@ -89,7 +89,7 @@ def build_service(operator: Excise, plan: ServicePlan | None = None) -> Gate:
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
             expose_headers=["Retry-After"],
         )
-    return Gate(app, plan.admission, plan.limits, gauges)
+    return FrontDoor(app, plan.admission, plan.limits, gauges)
 
 
 def _describe_problems(app: FastAPI) -> None:

@@ -1,4 +1,4 @@
-"""The gate in front of the app: whose requests are taken, how long and how large they may be, what every answer says.
+"""The front door of the app: whose requests are taken, how long and how large they may be, what every answer says.
 
 It stands outside of everything else, so that no answer leaves without its headers, the answer to a failure included.
 """
@@ -76,7 +76,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Gate:
+class FrontDoor:
     """ASGI middleware around the whole app."""
 
     def __init__(self, app: ASGIApp, admission: Admission, limits: ServiceLimits, gauges: Gauges) -> None:
@@ -140,15 +140,15 @@ class Gate:
 class _Held:
     """The body of one request, read whole before anybody works on it, within limits of size and time."""
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, door: FrontDoor) -> None:
+        self._door = door
         self._chunks: list[bytes] = []
         self._size = 0
         self.gone = False
 
     async def read(self, scope: Scope, receive: Receive) -> Response | None:
         """Read it; what comes back is why it is refused."""
-        headers, limits = Headers(scope=scope), self._gate.limits
+        headers, limits = Headers(scope=scope), self._door.limits
         told = headers.get("content-length", "0")
         if told.isdecimal() and int(told[:18]) > limits.body_bytes:
             return self._too_long()
@@ -172,16 +172,16 @@ class _Held:
             chunk = message.get("body", b"")
             self._chunks.append(chunk)
             self._size += len(chunk)
-            self._gate._held += len(chunk)
-            if self._size > self._gate.limits.body_bytes:
+            self._door._held += len(chunk)
+            if self._size > self._door.limits.body_bytes:
                 return self._too_long()
-            if self._gate._held > _HELD_BYTES:
+            if self._door._held > _HELD_BYTES:
                 return busy("too much is being sent at once.")
             more = message.get("more_body", False)
         return None
 
     def _too_long(self) -> Response:
-        return problem(413, f"the body is longer than {self._gate.limits.body_bytes:,} bytes.", {"Connection": "close"})
+        return problem(413, f"the body is longer than {self._door.limits.body_bytes:,} bytes.", {"Connection": "close"})
 
     def replayed(self, receive: Receive) -> Receive:
         """Hands the body to the app in one piece, and then whatever else the client does."""
@@ -193,7 +193,7 @@ class _Held:
         return replay
 
     def release(self) -> None:
-        self._gate._held -= self._size
+        self._door._held -= self._size
 
 
 class _Answering:
