@@ -23,5 +23,9 @@ class BadIndex(ExciseError):
     """An index folder that is missing, damaged, foreign, or cannot be written."""
 
 
+class ServiceError(ExciseError):
+    """A service that cannot be reached, refuses, or fails; raised by the client."""
+
+
 class SuiteError(ExciseError, ValueError):
     """A suite or a file of pairs that cannot be used; the message names the file, and the line where there is one."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.security import HTTPBearer
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import JSONResponse, Response
 
 from excise import __version__
@@ -54,6 +55,14 @@ Ids = Annotated[
 ]
 OneId = Annotated[DocumentId, Path(description="May hold slashes.")]
 
+
+class _AnyText(PathConvertor):
+    """The rest of an address, whatever it holds: ids have slashes, and even line breaks."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("document", _AnyText())
 public = APIRouter()
 api = APIRouter(prefix="/v1", dependencies=[Depends(_key)])
 
@@ -180,7 +189,11 @@ async def delete_documents(ids: Ids, desk: Desk) -> Response:
 
 
 @api.get(
-    "/documents/{id:path}", response_model=DocumentAnswer, responses=LOOKS, tags=["documents"], summary="One document"
+    "/documents/{id:document}",
+    response_model=DocumentAnswer,
+    responses=LOOKS,
+    tags=["documents"],
+    summary="One document",
 )
 def get_document(id: OneId, desk: Desk) -> Response:
     found, _ = desk.find([id])
@@ -188,7 +201,7 @@ def get_document(id: OneId, desk: Desk) -> Response:
 
 
 @api.put(
-    "/documents/{id:path}",
+    "/documents/{id:document}",
     response_model=IndexAnswer,
     responses=WRITES,
     tags=["documents"],
@@ -200,7 +213,7 @@ async def put_document(id: OneId, message: ReplaceRequest, desk: Desk) -> Respon
 
 
 @api.delete(
-    "/documents/{id:path}",
+    "/documents/{id:document}",
     response_model=DeletedAnswer,
     responses={**WRITES, **described(404)},
     tags=["documents"],
