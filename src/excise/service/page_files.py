@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from fastapi import APIRouter, Request
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -23,10 +24,18 @@ _TYPES = {
     ".json": "application/json",
 }
 
+
+class _OutsideTheApi(PathConvertor):
+    """Any address but those of the API, which tell by themselves what they do not take."""
+
+    regex = "(?!v1(?:/|$)).*"
+
+
+register_url_convertor("page", _OutsideTheApi())
 page = APIRouter(include_in_schema=False)
 
 
-@page.api_route("/{name:path}", methods=["GET", "HEAD"])
+@page.api_route("/{name:page}", methods=["GET", "HEAD"])
 def page_file(name: str, request: Request) -> Response:
     """A file by its name; it is looked up in the list of what there is, so that no name leads anywhere else."""
     files = {path.relative_to(PAGE).as_posix(): path for path in PAGE.rglob("*") if path.suffix in _TYPES}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Callable
 
@@ -65,4 +66,9 @@ def run(service: FrontDoor, listening: socket.socket, ready: Callable[[], None] 
         limit_concurrency=4 * service.limits.open_requests,  # the front door answers before this, with a sentence
         ws="none",
     )
-    _Server(config, ready).run([listening])
+    before = {one: signal.signal(one, signal.SIG_IGN) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:  # uvicorn ends on either signal, and sends it once more when it has ended: by then there is nothing to do
+        _Server(config, ready).run([listening])
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
