@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint types check coverage clean
+.PHONY: help demo test test-service soak lint types check coverage clean
 
 help:            ## list these commands
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/'
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/'
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -23,11 +23,18 @@ $(VENV)/.dev: $(VENV)/.runtime
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
+$(VENV)/.service: $(VENV)/.dev
+	$(PIP) --editable '.[serve]' 'schemathesis>=4,<5'
+	@touch $@
+
 demo: $(VENV)/.runtime   ## set up, index the bundled corpus, search it with and without an exclusion
 	$(BIN)/excise demo
 
 test: $(VENV)/.dev       ## set up and run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore=tests/service   # those are for make test-service
+
+test-service: $(VENV)/.service   ## the tests of the HTTP service, with schemathesis against its OpenAPI document
+	$(BIN)/python -m pytest tests/service src/excise/service
 
 soak: $(VENV)/.dev       ## the long form of the tests with faults, threads and broken input
 	EXCISE_SOAK=1 $(BIN)/python -m pytest -m soak

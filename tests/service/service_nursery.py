@@ -17,7 +17,7 @@ from excise.engines import LocalEngine
 from excise.search.operator import load
 from excise.service.api_keys import ApiKeys
 from excise.service.front_door import Admission
-from excise.service.server import address_of, listen, run
+from excise.service.server import web_address, listen, run
 from excise.service.web_app import ServicePlan, build_service
 from excise.topics.detector import load_detector
 
@@ -35,7 +35,7 @@ def main() -> None:
             service = build_service(operator, ServicePlan(Admission(ApiKeys([KEY]))))
             run(service, listening)
             os._exit(0)
-        sys.stdout.write(json.dumps({"url": address_of(listening), "process": child}) + "\n")
+        sys.stdout.write(json.dumps({"url": web_address(listening), "process": child}) + "\n")
         sys.stdout.flush()
         listening.close()
         _, status = os.waitpid(child, 0)

@@ -22,6 +22,7 @@ DEMO = "own"  # the name of the bundled suite
 
 def serve_command(
     index: Annotated[Path | None, typer.Option("--index", "-i", help="The index folder.")] = None,
+    engine: Annotated[str, typer.Option(help="Where the index lives.")] = "local",
     demo: Annotated[bool, typer.Option("--demo", help="Serve the bundled corpus: nothing else is needed.")] = False,
     create: Annotated[bool, typer.Option("--create", help="Begin with an empty index where there is none.")] = False,
     host: Annotated[str, typer.Option(help="The address to listen on; any but loopback takes API keys.")] = "127.0.0.1",
@@ -52,10 +53,12 @@ def serve_command(
     from excise.extras import need
 
     need("excise serve", "serve", "fastapi", "uvicorn", "prometheus_client")
+    if engine != "local":
+        raise InvalidInput(f"unknown engine {engine!r}; the service takes 'local'.")
     if demo == (index is not None):
         raise InvalidInput("name an index with --index, or try --demo: one of the two.")
     from excise.service.feedback import FeedbackFile
-    from excise.service.server import address_of, listen, run
+    from excise.service.server import web_address, listen, run
     from excise.service.service_limits import ServiceLimits
     from excise.service.web_app import ServicePlan, build_service
 
@@ -68,7 +71,7 @@ def serve_command(
         service = build_service(operator, ServicePlan(admission, limits, tuple(cors_origin or ()), feedback, demo))
 
         def ready() -> None:
-            where, count = address_of(listening), 0 if operator.engine is None else len(operator.engine.reader())
+            where, count = web_address(listening), 0 if operator.engine is None else len(operator.engine.reader())
             typer.echo(f"excise serves {count:,} documents at {where} (Ctrl-C ends it)", err=True)
 
         run(service, listening, ready)

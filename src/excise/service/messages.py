@@ -102,7 +102,7 @@ class DocumentMessage(Message):
     text: BodyText
 
 
-class Candidate(DocumentMessage):
+class CandidateMessage(DocumentMessage):
     """A document that another first stage has found."""
 
     score: float | None = Field(None, allow_inf_nan=False)
@@ -112,7 +112,7 @@ class RerankRequest(Message):
     """Judge the candidates of another first stage."""
 
     query: QueryText
-    candidates: list[Candidate] = Field(max_length=MOST_CANDIDATES, description="Best first.")
+    candidates: list[CandidateMessage] = Field(max_length=MOST_CANDIDATES, description="Best first.")
     k: int | None = Field(None, ge=1, le=MOST_CANDIDATES, description="How many hits; all by default.")
     exclude: Excluded = None
     caution: Sureness = None

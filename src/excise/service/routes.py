@@ -167,7 +167,7 @@ async def rerank(message: RerankRequest, desk: Desk) -> Response:
 )
 async def add_documents(message: AddRequest, desk: Desk) -> Response:
     """What is acknowledged is on the disk. A document that is there already, unchanged, costs nothing."""
-    documents = [Document(one.id, one.text, one.title) for one in message.documents]
+    documents = [Document.from_record(one.model_dump()) for one in message.documents]
     return JSONResponse(asdict((await _change(desk, Change(documents=documents))).report))
 
 
@@ -208,7 +208,7 @@ def get_document(id: OneId, desk: Desk) -> Response:
     summary="Add or replace one document",
 )
 async def put_document(id: OneId, message: ReplaceRequest, desk: Desk) -> Response:
-    changed = await _change(desk, Change(documents=[Document(id, message.text, message.title)]))
+    changed = await _change(desk, Change(documents=[Document.from_record({"id": id, **message.model_dump()})]))
     return JSONResponse(asdict(changed.report))
 
 

@@ -25,7 +25,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise InvalidInput(f"cannot listen on {host}, port {port}: {reason}.") from None
 
 
-def address_of(listening: socket.socket) -> str:
+def web_address(listening: socket.socket) -> str:
     """Where a browser finds what listens there."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
