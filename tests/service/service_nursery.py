@@ -17,7 +17,7 @@ from excise.engines import LocalEngine
 from excise.search.operator import load
 from excise.service.api_keys import ApiKeys
 from excise.service.front_door import Admission
-from excise.service.server import web_address, listen, run
+from excise.service.server import listen, run, web_address
 from excise.service.web_app import ServicePlan, build_service
 from excise.topics.detector import load_detector
 

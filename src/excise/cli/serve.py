@@ -58,7 +58,7 @@ def serve_command(
     if demo == (index is not None):
         raise InvalidInput("name an index with --index, or try --demo: one of the two.")
     from excise.service.feedback import FeedbackFile
-    from excise.service.server import web_address, listen, run
+    from excise.service.server import listen, run, web_address
     from excise.service.service_limits import ServiceLimits
     from excise.service.web_app import ServicePlan, build_service
 
