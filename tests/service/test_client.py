@@ -90,6 +90,7 @@ def test_documents_come_and_go(serve: Serve) -> None:
         assert client.documents([*ids, "absent"]) == documents
         assert client.delete([*ids, "absent", "zeppelin \ud8001/.."]) == 300
         assert client.documents(ids[:1]) == []
+        assert client.add([Document(f"long {n}", "airship " * 9_000) for n in range(3)]).added == 3
 
 
 def test_what_the_service_refuses_is_refused_here(client: Client, serve: Serve) -> None:

@@ -119,9 +119,9 @@ class Batcher(Generic[Kind, Item, Answer]):
 
     def _answer(self, calls: list[_Call[Kind, Item, Answer]]) -> None:
         items = [item for call in calls for item in call.items]
-        if self._observe is not None:
-            self._observe(len(items))
         try:
+            if self._observe is not None:
+                self._observe(len(items))
             answers = self._work(calls[0].kind, items)
         except BaseException as error:
             if len(calls) == 1:

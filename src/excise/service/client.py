@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Record = TypeVar("Record")
 _LATER = (429, 502, 503, 504)  # worth another try: every call can be repeated without harm
+_ADDED_TOGETHER, _CHARACTERS_TOGETHER = 32, 100_000
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 30.0
 
 
@@ -134,10 +135,10 @@ class Client:
     def add(self, documents: Iterable[Document | Mapping[str, Any]]) -> IndexReport:
         """Add documents, or replace those whose ids are known. What is reported is on the service's disk."""
         given = [Document.from_record(document) for document in documents]
-        plain = [{"id": one.id, "title": one.title, "text": one.text} for one in given]
         added = unchanged = skipped = count = 0
-        for start in range(0, len(plain), MOST_DOCUMENTS):
-            part = self._post("/v1/documents", {"documents": plain[start : start + MOST_DOCUMENTS]})
+        for portion in _portions(given):
+            plain = [{"id": one.id, "title": one.title, "text": one.text} for one in portion]
+            part = self._post("/v1/documents", {"documents": plain})
             added, unchanged = added + part["added"], unchanged + part["unchanged"]
             skipped, count = skipped + part["skipped"], part["documents"]
         return IndexReport(added, unchanged, skipped, count)
@@ -210,6 +211,21 @@ def _read(url: str, answer: httpx.Response) -> Any:
     detail = content.get("detail") if isinstance(content, dict) else None
     sentence = detail if isinstance(detail, str) else f"the service answered {answer.status_code}."
     raise InvalidInput(sentence) if answer.status_code in (400, 413, 422) else ServiceError(f"{url}: {sentence}")
+
+
+def _portions(documents: Iterable[Document]) -> Iterable[list[Document]]:
+    """Documents in portions that the service takes, and encodes well within the time of a call."""
+    portion: list[Document] = []
+    size = 0
+    for document in documents:
+        length = len(document.title) + len(document.text)
+        if portion and (len(portion) == _ADDED_TOGETHER or size + length > _CHARACTERS_TOGETHER):
+            yield portion
+            portion, size = [], 0
+        portion.append(document)
+        size += length
+    if portion:
+        yield portion
 
 
 def _ids(ids: Sequence[str]) -> dict[str, list[str]]:

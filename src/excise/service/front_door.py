@@ -95,23 +95,27 @@ class FrontDoor:
         self.gauges.open_requests.set(self._open)
         held = _Held(self)
         try:
-            seconds = self.limits.body_seconds + self.limits.answer_seconds
-            async with asyncio.timeout(seconds):
-                refusal = self._refusal(scope) or await held.read(scope, receive)
-                if refusal is not None:
-                    await refusal(scope, receive, answering)
-                elif not held.gone:
-                    async with asyncio.timeout(self.limits.answer_seconds):
-                        await self.app(scope, held.replayed(receive), answering)
-        except TimeoutError:
-            if not answering.started:
-                late = problem(504, f"it took longer than {self.limits.answer_seconds:g} s; a write may still happen.")
-                await late(scope, receive, answering)
+            refusal = self._refusal(scope) or await held.read(scope, receive)
+            if refusal is not None:
+                await refusal(scope, receive, answering)
+            elif not held.gone:
+                await self._answer(scope, held.replayed(receive), answering)
         finally:
             held.release()
             self._open -= 1
             self.gauges.open_requests.set(self._open)
             answering.count()
+
+    async def _answer(self, scope: Scope, receive: Receive, answering: _Answering) -> None:
+        writes = _writes(scope)
+        seconds = self.limits.write_seconds if writes else self.limits.answer_seconds
+        try:
+            async with asyncio.timeout(seconds):  # what has not begun by then is taken out of its queue
+                await self.app(scope, receive, answering)
+        except TimeoutError:
+            if not answering.started:
+                late = problem(504, f"it took longer than {seconds:g} s{'; it may still happen' if writes else ''}.")
+                await late(scope, receive, answering)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
@@ -121,7 +125,7 @@ class FrontDoor:
             return problem(400, "the service is not called by this name; use localhost, or start it with --allow-host.")
         key = shown_key(headers)
         known = key is not None and self.admission.keys.known(key)
-        writes = method not in _LOOKING and path not in _ASKING
+        writes = _writes(scope)
         if writes and not self.admission.keys:
             return problem(403, "this service takes no writes: it was started without --api-key-file.")
         closed = writes or (self.admission.private and method != "OPTIONS" and path.startswith((*_CLOSED, "/v1")))
@@ -223,6 +227,11 @@ class _Answering:
         method = self._scope["method"] if self._scope["method"] in (*_LOOKING, "POST", "PUT", "DELETE") else "other"
         self._gauges.requests.labels(route, method, str(self._status or "none")).inc()
         self._gauges.seconds.labels(route).observe(time.perf_counter() - self._began)
+
+
+def _writes(scope: Scope) -> bool:
+    """Whether a request may change documents: all do that are not known to do nothing of the kind."""
+    return scope["method"] not in _LOOKING and scope["path"] not in _ASKING
 
 
 def _headers_for(scope: Scope) -> Mapping[str, str]:

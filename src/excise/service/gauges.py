@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 from prometheus_client import (
@@ -15,6 +16,7 @@ from prometheus_client import (
     generate_latest,
 )
 
+from excise.errors import ExciseError
 from excise.results import SearchResult
 
 METRICS_TYPE = CONTENT_TYPE_LATEST
@@ -42,8 +44,15 @@ class Gauges:
         self.removed = Counter("excise_removed_documents", "Documents ruled out of results.", registry=own)
 
     def watch(self, name: str, help: str, read: Callable[[], float]) -> None:
-        """A figure that is read when it is asked for."""
-        Gauge(name, help, registry=self.registry).set_function(read)
+        """A figure that is read when it is asked for; NaN where it cannot be had, so that the others still can."""
+
+        def read_or_nan() -> float:
+            try:
+                return read()
+            except ExciseError:
+                return math.nan
+
+        Gauge(name, help, registry=self.registry).set_function(read_or_nan)
 
     def searched(self, results: Iterable[SearchResult]) -> None:
         """Count what searches did."""

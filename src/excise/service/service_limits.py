@@ -31,6 +31,8 @@ class ServiceLimits:
         how long a client may take to send it.
     answer_seconds
         how long a request may wait and be worked on before it is given up.
+    write_seconds
+        the same for a write: documents take longer to encode than queries.
     open_requests
         how many requests are held at once.
     waiting
@@ -49,6 +51,7 @@ class ServiceLimits:
     body_bytes: int = 4 * 1024 * 1024
     body_seconds: float = 20.0
     answer_seconds: float = 30.0
+    write_seconds: float = 300.0
     open_requests: int = 256
     waiting: int = 256
     requests_per_minute: int | None = None
