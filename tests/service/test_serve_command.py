@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ def test_what_cannot_be_served_gets_a_sentence(
     keys = tmp_path / "keys"
     assert "one of the two" in refused(capsys)
     assert "one of the two" in refused(capsys, "--demo", "--index", demo_index)
+    assert "unknown engine 'oracle'" in refused(capsys, "--index", demo_index, "--engine", "oracle")
     assert "there is no such index" in refused(capsys, "--index", tmp_path / "absent", "--port", 0)
     assert "needs keys" in refused(capsys, "--demo", "--host", "0.0.0.0")
     assert "needs keys" in refused(capsys, "--demo", "--private")
@@ -49,6 +51,9 @@ def test_what_cannot_be_served_gets_a_sentence(
     assert "cannot listen on 192.0.2.1" in refused(
         capsys, "--index", demo_index, "--host", "192.0.2.1", "--api-key-file", _keys(keys)
     )
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port}: Address already in use." in refused(capsys, "--index", demo_index, "--port", port)
     assert "unknown preset 'best'" in refused(capsys, "--index", demo_index, "--preset", "best")
     assert "caution must be a number" in refused(capsys, "--index", demo_index, "--caution", 2)
     assert "'answer_seconds' must be a positive number" in refused(capsys, "--index", demo_index, "--timeout", 0)
