@@ -6,7 +6,8 @@ from importlib.util import find_spec
 
 from excise.errors import ExciseError
 
-_PACKAGES = {"ir_measures": "ir-measures", "sklearn": "scikit-learn"}  # modules that their package is not named after
+# Modules that their package is not named after.
+_PACKAGES = {"ir_measures": "ir-measures", "prometheus_client": "prometheus-client", "sklearn": "scikit-learn"}
 
 
 def need(what: str, extra: str, *modules: str) -> None:

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
     from excise.service.web_app import ServicePlan
 
-collect_ignore_glob = (
-    [] if all(map(find_spec, ("fastapi", "uvicorn", "prometheus_client", "httpx"))) else ["test_*.py", "served.py"]
-)
+collect_ignore_glob = [] if all(map(find_spec, ("fastapi", "uvicorn", "prometheus_client", "httpx"))) else ["*.py"]
 pytest.register_assert_rewrite("served")
 
 
