@@ -1,0 +1,26 @@
+import { byId, foreign, make } from "./dom.js";
+import { holds, same, topicsOf } from "./state.js";
+
+/** The topics that are left out, each with a button that drops it; dropped ones stay, to be taken up again. */
+export function drawChips(state, read, { drop, take }) {
+  const active = topicsOf(state, read);
+  const dropped = read.filter((topic) => holds(state.drop, topic));
+  const chips = [
+    ...active.map((topic) => chip(topic, holds(read, topic) ? "" : "added", `Stop leaving out ${topic}`, "×", drop)),
+    ...dropped.map((topic) => chip(topic, "dropped", `Leave out ${topic} again`, "+", take)),
+  ];
+  if (!chips.length) chips.push(make("li", { class: "none" }, "nothing"));
+  byId("chips").replaceChildren(...chips);
+}
+
+function chip(topic, kind, label, sign, act) {
+  const button = make("button", { type: "button", "aria-label": label, title: label, click: () => act(topic) }, sign);
+  return make("li", { class: `chip ${kind}` }, foreign(topic), button);
+}
+
+/** The focus stays with the topic that was dropped or taken up, or goes on to the field for another one. */
+export function focusChip(topic) {
+  const buttons = [...byId("chips").querySelectorAll("button")];
+  const own = buttons.find((button) => same(button.previousSibling.textContent, topic));
+  (own ?? byId("topic")).focus();
+}
