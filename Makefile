@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-service soak lint types check coverage clean
+.PHONY: help demo test test-service test-web soak lint types check coverage clean
 
 help:            ## list these commands
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/'
@@ -27,14 +27,22 @@ $(VENV)/.service: $(VENV)/.dev
 	$(PIP) --editable '.[serve]' 'schemathesis>=4,<5'
 	@touch $@
 
+# The browser is Debian's (apt-get install chromium): no package here downloads one.
+$(VENV)/.web: $(VENV)/.service
+	$(PIP) 'playwright>=1.50,<2' 'axe-playwright-python>=0.1.4,<0.2'
+	@touch $@
+
 demo: $(VENV)/.runtime   ## set up, index the bundled corpus, search it with and without an exclusion
 	$(BIN)/excise demo
 
 test: $(VENV)/.dev       ## set up and run the tests
-	$(BIN)/python -m pytest --ignore=tests/service   # those are for make test-service
+	$(BIN)/python -m pytest --ignore=tests/service --ignore=tests/web   # those are for make test-service and make test-web
 
 test-service: $(VENV)/.service   ## the tests of the HTTP service, with schemathesis against its OpenAPI document
 	$(BIN)/python -m pytest tests/service src/excise/service
+
+test-web: $(VENV)/.web   ## the tests of the page, in Chromium; skipped where there is none
+	$(BIN)/python -m pytest tests/web
 
 soak: $(VENV)/.dev       ## the long form of the tests with faults, threads and broken input
 	EXCISE_SOAK=1 $(BIN)/python -m pytest -m soak

@@ -1,6 +1,6 @@
 import * as api from "./api.js";
 import { arrange } from "./arrange.js";
-import { drawChips, focusChip } from "./chips.js";
+import { drawChips } from "./chips.js";
 import { byId, counted, later, make, percent } from "./dom.js";
 import { EXAMPLES } from "./examples.js";
 import { Lines } from "./lines.js";
@@ -42,19 +42,17 @@ function drawControls() {
 function drop(topic) {
   state.add = state.add.filter((item) => !same(item, topic));
   if (holds(readTopics(), topic)) state.drop = [...state.drop, topic];
-  changedTopics(topic);
+  changedTopics();
 }
 
 function take(topic) {
   state.drop = state.drop.filter((item) => !same(item, topic));
   if (!holds(topicsOf(state, readTopics()), topic)) state.add = [...state.add, topic];
-  changedTopics(topic);
+  changedTopics();
 }
 
-function changedTopics(topic) {
-  const pressed = byId("chips").contains(document.activeElement);
+function changedTopics() {
   drawControls();
-  if (pressed) focusChip(topic);
   if (box.query) search();
 }
 

@@ -10,17 +10,18 @@ export function drawChips(state, read, { drop, take }) {
     ...dropped.map((topic) => chip(topic, "dropped", `Leave out ${topic} again`, "+", take)),
   ];
   if (!chips.length) chips.push(make("li", { class: "none" }, "nothing"));
-  byId("chips").replaceChildren(...chips);
+  const list = byId("chips");
+  const focused = list.contains(document.activeElement) ? topicOf(document.activeElement) : null;
+  list.replaceChildren(...chips);
+  if (focused === null) return;
+  // The focus stays with the topic that was dropped or taken up, or goes on to the field for another one.
+  const own = [...list.querySelectorAll("button")].find((button) => same(topicOf(button), focused));
+  (own ?? byId("topic")).focus();
 }
+
+const topicOf = (button) => button.previousSibling.textContent;
 
 function chip(topic, kind, label, sign, act) {
   const button = make("button", { type: "button", "aria-label": label, title: label, click: () => act(topic) }, sign);
   return make("li", { class: `chip ${kind}` }, foreign(topic), button);
-}
-
-/** The focus stays with the topic that was dropped or taken up, or goes on to the field for another one. */
-export function focusChip(topic) {
-  const buttons = [...byId("chips").querySelectorAll("button")];
-  const own = buttons.find((button) => same(button.previousSibling.textContent, topic));
-  (own ?? byId("topic")).focus();
 }

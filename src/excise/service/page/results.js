@@ -21,10 +21,12 @@ export class Board {
     this.element = element;
     this.act = act;
     this.opened = new Set();
+    this.rows = new Map(); // the row of each document that is shown, by its id
     this.everything = false;
   }
 
   draw(arranged, { topics, caution, compare, more }) {
+    const focused = this.focused();
     this.context = { topics, caution };
     this.rows = new Map();
     const { before, ranking, lower, removed } = arranged;
@@ -48,6 +50,7 @@ export class Board {
     );
     this.element.classList.toggle("beside", beside);
     this.element.replaceChildren(...columns);
+    if (focused) this.focus(...focused);
     if (!left) return [];
     return left.items
       .filter(({ row }) => this.rows.has(row.id))
@@ -165,8 +168,18 @@ export class Board {
     this.element.querySelectorAll("ol.hits > .row")[number - 1]?.querySelector("button.title").focus();
   }
 
-  focus(id) {
-    this.rows.get(id)?.querySelector("button.title").focus();
+  /** The document that has the focus, and which of its buttons; a new ranking must not take it from the reader. */
+  focused() {
+    for (const [id, row] of this.rows) {
+      if (row.contains(document.activeElement)) return [id, document.activeElement.className];
+    }
+    return null;
+  }
+
+  focus(id, button = "title") {
+    const row = this.rows.get(id);
+    const own = [...(row?.querySelectorAll("button") ?? [])].find((item) => item.className === button);
+    (own ?? row?.querySelector("button"))?.focus({ preventScroll: true });
   }
 }
 
