@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Without these packages there is nothing to collect; `make test-web` installs them.
 NEEDED = ("playwright", "axe_playwright_python", "fastapi", "uvicorn", "prometheus_client", "httpx")
+collect_ignore = ["conftest.py"]  # it has no doctests, and shares its name with those of other folders
 collect_ignore_glob = [] if all(map(find_spec, NEEDED)) else ["*.py"]
 pytest.register_assert_rewrite("page_reader")
 

@@ -80,13 +80,14 @@ def test_lines_join_the_same_document(reader: Reader) -> None:
     assert end["y"] < line["y"] + line["height"] < end["y"] + end["height"]
     reader.page.get_by_label("Compare").uncheck()
     expect(reader.page.locator(".was")).to_have_count(0)
+    expect(reader.rows("hits").first.locator(".opening")).to_contain_text("Parliament in Oslo")
     assert "compare=no" in reader.page.url
 
 
 def test_a_topic_is_dropped_and_taken_up_again(reader: Reader) -> None:
     reader.open(("q", TESLA))
     reader.button("Stop leaving out Tesla").click()
-    expect(reader.summary).to_contain_text("excludes nothing")
+    expect(reader.summary).to_contain_text("nothing left out")
     assert reader.chips() == []
     expect(reader.struck()).to_have_count(0)
     assert reader.titles("hits") == [row["title"] for row in asked(reader, exclude=[])["frozen"]]
@@ -220,7 +221,7 @@ def test_ten_more(reader: Reader) -> None:
     ("start", "topics", "removed", "lower"),
     [
         ("electric cars, but not Tesla", ["Tesla"], 7, 0),
-        ("running shoes", ["Nike"], 4, 3),
+        ("jazz saxophonists", ["Coltrane"], 2, 0),
         ("family dogs", ["herding breeds", "giants"], 2, 0),
         ("espresso-free", ["espresso"], 2, 0),
         ("I freeze", ["ferrata"], 1, 1),

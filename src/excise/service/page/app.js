@@ -33,6 +33,7 @@ function drawControls() {
   const topics = topicsOf(state, readTopics());
   byId("heard").textContent = box.query ? (topics.length ? `Leaves out ${topics.join(", ")}` : "Leaves out nothing") : "";
   byId("controls").classList.toggle("idle", !box.query && !state.add.length);
+  byId("controls").classList.toggle("plain", !topics.length);
   byId("caution").value = caution();
   byId("caution").setAttribute("aria-valuetext", percent(caution()));
   byId("caution-says").textContent =
@@ -105,7 +106,7 @@ async function showMore() {
 }
 
 function summary({ ranking, lower, removed }, topics) {
-  if (!topics.length) return [`${counted(ranking.length, "result")}. The query excludes nothing, so nothing was left out.`];
+  if (!topics.length) return [`${counted(ranking.length, "result")}, nothing left out.`];
   const gone = removed.length ? make("button", { type: "button", class: "gone", click: () => board.showRemoved() }, `${removed.length} removed`) : "nothing removed";
   const doubtful = lower.filter((row) => row.status === "doubtful").length;
   return [gone, doubtful ? `, ${doubtful} doubtful moved down` : "", `, ${counted(ranking.length, "result")} left.`];

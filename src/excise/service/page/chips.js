@@ -5,11 +5,12 @@ import { holds, same, topicsOf } from "./state.js";
 export function drawChips(state, read, { drop, take }) {
   const active = topicsOf(state, read);
   const dropped = read.filter((topic) => holds(state.drop, topic));
+  const none = make("li", { class: "none" }, "nothing");
   const chips = [
+    ...(active.length ? [] : [none]),
     ...active.map((topic) => chip(topic, holds(read, topic) ? "" : "added", `Stop leaving out ${topic}`, "×", drop)),
     ...dropped.map((topic) => chip(topic, "dropped", `Leave out ${topic} again`, "+", take)),
   ];
-  if (!chips.length) chips.push(make("li", { class: "none" }, "nothing"));
   const list = byId("chips");
   const focused = list.contains(document.activeElement) ? topicOf(document.activeElement) : null;
   list.replaceChildren(...chips);

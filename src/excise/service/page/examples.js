@@ -1,7 +1,7 @@
 /** Queries over the bundled corpus, each for one thing that exclusion does. tests/web holds that they do it. */
 export const EXAMPLES = [
   { q: "electric cars, but not Tesla", says: "A name. Seven documents go, and better ones move up." },
-  { q: "running shoes, everything except Nike", says: "The two best matches never name Nike in their title." },
+  { q: "jazz saxophonists other than Coltrane", says: "Neither title names him. The passages do." },
   { q: "family dogs that are neither herding breeds nor giants", says: "Two topics at once." },
   { q: "espresso-free coffee brewing ideas", says: "No “not” at all: the exclusion is half a word." },
   {

@@ -27,11 +27,11 @@ export class Board {
 
   draw(arranged, { topics, caution, compare, more }) {
     const focused = this.focused();
-    this.context = { topics, caution };
     this.rows = new Map();
     const { before, ranking, lower, removed } = arranged;
     const changed = topics.length > 0;
     const beside = changed && compare;
+    this.context = { topics, caution, beside };
     const question = topics.length === 1 ? ["covers ", foreign(topics[0]), "?"] : ["covers a topic?"];
     const lead = changed ? make("span", { class: "key", "aria-hidden": "true" }, ...question) : null;
     const columns = [];
@@ -98,7 +98,7 @@ export class Board {
       gone ? rank(row.frozenRank, `Was number ${row.frozenRank}: `) : rank(row.rank),
       make("div", { class: "head" }, make("h4", {}, toggle), make("p", { class: "notes" }, ...this.notes(row, gone))),
       this.chance(row),
-      passage(row),
+      passage(row) ?? this.opening(row),
       this.action(row),
       body,
     );
@@ -106,6 +106,11 @@ export class Board {
     this.rows.set(row.id, item);
     if (this.opened.has(row.id)) this.toggle(row, toggle, body);
     return item;
+  }
+
+  /** Where there is room for it, how the document begins. */
+  opening({ text }) {
+    return text && !this.context.beside ? make("p", { class: "opening", dir: "auto" }, text.slice(0, 400)) : null;
   }
 
   notes(row, gone) {
