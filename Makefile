@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines test-integrations soak lint types check coverage clean
+.PHONY: help demo test test-engines test-integrations test-service test-web soak lint types check coverage clean
 
 help:            ## list these commands
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/'
@@ -27,11 +27,26 @@ $(VENV)/.integrations: $(VENV)/.dev
 	$(PIP) --editable '.[haystack,langchain,llamaindex,mcp]'
 	@touch $@
 
+$(VENV)/.service: $(VENV)/.dev
+	$(PIP) --editable '.[serve]' 'schemathesis>=4,<5'
+	@touch $@
+
+# The browser is Debian's (apt-get install chromium): no package here downloads one.
+$(VENV)/.web: $(VENV)/.service
+	$(PIP) 'playwright>=1.50,<2' 'axe-playwright-python>=0.1.4,<0.2'
+	@touch $@
+
 demo: $(VENV)/.runtime   ## set up, index the bundled corpus, search it with and without an exclusion
 	$(BIN)/excise demo
 
 test: $(VENV)/.dev       ## set up and run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore=tests/service --ignore=tests/web   # those are for make test-service and make test-web
+
+test-service: $(VENV)/.service   ## the tests of the HTTP service, with schemathesis against its OpenAPI document
+	$(BIN)/python -m pytest tests/service src/excise/service
+
+test-web: $(VENV)/.web   ## the tests of the page, in Chromium; skipped where there is none
+	$(BIN)/python -m pytest tests/web
 
 # The import comes first: tests of a library that is missing would be passed over.
 test-integrations: $(VENV)/.integrations   ## the drop-ins and their examples, against the real libraries

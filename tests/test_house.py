@@ -19,6 +19,7 @@ FLOORS = (  # each may import what stands on its own floor or below
     ("settings",),
     ("search",),
     ("suites", "integrations"),
+    ("service",),
     ("evaluation",),
     ("training", "xbench"),
     ("cli",),

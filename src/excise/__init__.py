@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from excise.errors import BadIndex as BadIndex
     from excise.errors import ExciseError as ExciseError
     from excise.errors import InvalidInput as InvalidInput
+    from excise.errors import ServiceError as ServiceError
     from excise.results import Detection as Detection
     from excise.results import Explanation as Explanation
     from excise.results import Hit as Hit
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from excise.rules.paper import demote as demote
     from excise.search.operator import Excise as Excise
     from excise.search.operator import load as load
+    from excise.service.client import Client as Client
     from excise.settings import Settings as Settings
     from excise.topics.detector import Detector as Detector
 
@@ -40,12 +42,13 @@ _HOMES = {
     "documents": ("Document",),
     "encoders.backbone": ("Backbone",),
     "engines.base": ("Engine",),
-    "errors": ("BackboneError", "BadCorpus", "BadIndex", "ExciseError", "InvalidInput"),
+    "errors": ("BackboneError", "BadCorpus", "BadIndex", "ExciseError", "InvalidInput", "ServiceError"),
     "results": ("Detection", "Explanation", "Hit", "IndexReport", "Judged", "Removed", "SearchResult", "Topic"),
     "rules.coverage": ("Coverage",),
     "rules.decision": ("Decision",),
     "rules.paper": ("Constants", "demote"),
     "search.operator": ("Excise", "load"),
+    "service.client": ("Client",),
     "settings": ("Settings",),
     "topics.detector": ("Detector",),
 }

@@ -27,5 +27,9 @@ class MissingExtra(ExciseError, ImportError):
     """A package that only some of excise needs, and that is not installed; the message names the extra."""
 
 
+class ServiceError(ExciseError):
+    """A service that cannot be reached, refuses, or fails; raised by the client."""
+
+
 class SuiteError(ExciseError, ValueError):
     """A suite or a file of pairs that cannot be used; the message names the file, and the line where there is one."""

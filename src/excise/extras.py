@@ -11,6 +11,7 @@ _PACKAGES = {  # modules that their package is not named after
     "ir_measures": "ir-measures",
     "langchain_core": "langchain-core",
     "llama_index": "llama-index-core",
+    "prometheus_client": "prometheus-client",
     "qdrant_client": "qdrant-client",
     "sklearn": "scikit-learn",
 }

@@ -11,6 +11,7 @@ import typer
 
 from excise import __version__
 from excise.cli import attach, copy, evaluate, search
+from excise.cli.serve import serve_command
 from excise.cli.train import train
 from excise.cli.xbench import xbench
 from excise.errors import ExciseError
@@ -29,6 +30,7 @@ app.command("detect")(search.detect_command)
 app.command("demo")(search.demo_command)
 app.command("rerank")(attach.rerank_command)
 app.command("mcp")(attach.mcp_command)
+app.command("serve")(serve_command)
 app.command("eval")(evaluate.eval_command)
 app.command("eval-pairs")(evaluate.eval_pairs_command)
 app.command("eval-coverage")(evaluate.eval_coverage_command)
