@@ -13,7 +13,7 @@ from excise.cli.app import app
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
-@pytest.mark.parametrize("name", ["Dockerfile", "excise.service"])
+@pytest.mark.parametrize("name", ["Dockerfile", "compose.yaml", "excise.service"])
 def test_its_options_are_known(name: str) -> None:
     [serve] = [command for known, command in get_command(app).commands.items() if known == "serve"]  # type: ignore[attr-defined]
     known = {option for parameter in serve.params for option in parameter.opts}

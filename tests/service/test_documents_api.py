@@ -117,3 +117,26 @@ def test_what_the_service_stored_is_there_for_others(keyed: httpx.Client, tmp_pa
     engine = load(folder).engine
     assert engine is not None
     assert engine.reader().documents(["new"])[0].text == "zeppelins"
+
+
+def test_filters_and_exclusion_are_asked_for_together(keyed: httpx.Client) -> None:
+    documents = [
+        {"id": f"{what}-{year}", "text": f"{what} airships over the lake", "metadata": {"year": year}}
+        for what in ("hydrogen", "helium")
+        for year in (1919, 1929, 1939)
+    ]
+    keyed.post("/v1/documents", json={"documents": documents}).raise_for_status()
+    assert keyed.get("/v1/documents/helium-1929").json()["metadata"] == {"year": 1929}
+    message = {
+        "query": "airships over the lake",
+        "exclude": ["helium"],
+        "compare": True,
+        "where": {"year": {"gte": 1929}},
+    }
+    found = keyed.post("/v1/search", json=message).json()
+    frozen = {one["id"] for one in found["frozen"]}
+    assert frozen == {f"{what}-{year}" for what in ("hydrogen", "helium") for year in (1929, 1939)}
+    assert [hit["id"] for hit in found["hits"]][:2] == ["hydrogen-1929", "hydrogen-1939"]
+    changed = {"text": "helium airships", "metadata": {"year": 2000}}
+    assert keyed.put("/v1/documents/helium-1929", json=changed).json()["added"] == 1
+    assert keyed.get("/v1/documents/helium-1929").json()["metadata"] == {"year": 2000}

@@ -135,7 +135,10 @@ def test_callers_at_once_are_answered_together_and_each_with_its_own(http: httpx
         ({"query": "x", "exclude": [" "]}, "an excluded topic must be a non-empty text, got ' '."),
         ({"query": "x", "exclude": "rye"}, "exclude: Input should be a valid list."),
         ({"query": "x", "caution": 1.5}, "caution: Input should be less than or equal to 1."),
-        ({"query": "x", "where": {"year": 2020}}, "this index has no filters: leave 'where' out."),
+        (
+            {"query": "x", "where": {"year": {"near": 2020}}},
+            "where: unknown operator 'near' for 'year'; choose one of eq, ne, in, gt, gte, lt, lte, exists.",
+        ),
         ({"query": "x", "top": 3}, "top: Extra inputs are not permitted."),
     ],
 )

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from excise.cli.places import CollectionOption, EngineOption, KeyOption, OptionOption, UrlOption, place_of
 from excise.errors import BadIndex, InvalidInput
 
 if TYPE_CHECKING:
+    from excise.cli.places import IndexPlace
     from excise.search.operator import Excise
     from excise.service.front_door import Admission
     from excise.settings import Settings
@@ -22,7 +24,11 @@ DEMO = "own"  # the name of the bundled suite
 
 def serve_command(
     index: Annotated[Path | None, typer.Option("--index", "-i", help="The index folder.")] = None,
-    engine: Annotated[str, typer.Option(help="Where the index lives.")] = "local",
+    engine: EngineOption = "local",
+    url: UrlOption = None,
+    collection: CollectionOption = None,
+    engine_api_key: KeyOption = None,
+    option: OptionOption = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve the bundled corpus: nothing else is needed.")] = False,
     create: Annotated[bool, typer.Option("--create", help="Begin with an empty index where there is none.")] = False,
     host: Annotated[str, typer.Option(help="The address to listen on; any but loopback takes API keys.")] = "127.0.0.1",
@@ -53,10 +59,9 @@ def serve_command(
     from excise.extras import need
 
     need("excise serve", "serve", "fastapi", "uvicorn", "prometheus_client")
-    if engine != "local":
-        raise InvalidInput(f"unknown engine {engine!r}; the service takes 'local'.")
-    if demo == (index is not None):
-        raise InvalidInput("name an index with --index, or try --demo: one of the two.")
+    if demo == (index is not None or url is not None):
+        raise InvalidInput("name an index (--index, or --engine and --url), or try --demo: one of the two.")
+    place = None if demo else place_of(engine, index, url, collection, engine_api_key, option)
     from excise.service.feedback import FeedbackFile
     from excise.service.server import listen, run, web_address
     from excise.service.service_limits import ServiceLimits
@@ -65,9 +70,9 @@ def serve_command(
     limits = ServiceLimits(answer_seconds=timeout, waiting=queue, requests_per_minute=rate_limit)
     admission = _admission(host, api_key_file, private, allow_host or [])
     settings = _settings(preset, caution)
-    feedback = None if feedback_file is None else FeedbackFile(feedback_file, DEMO if index is None else index.name)
+    feedback = None if feedback_file is None else FeedbackFile(feedback_file, _corpus_name(index, collection, demo))
     with ExitStack() as stack, listen(host, port) as listening:
-        operator = _demo(stack, settings) if index is None else _opened(index, create, backbone, settings)
+        operator = _demo(stack, settings) if place is None else _opened(place, create, backbone, settings)
         service = build_service(operator, ServicePlan(admission, limits, tuple(cors_origin or ()), feedback, demo))
 
         def ready() -> None:
@@ -120,13 +125,18 @@ def _demo(stack: ExitStack, settings: Settings) -> Excise:
     return load(place, backbone=operator.backbone, settings=settings)
 
 
-def _opened(index: Path, create: bool, backbone: str | None, settings: Settings) -> Excise:
-    from excise.engines import MANIFEST, LocalEngine
+def _corpus_name(index: Path | None, collection: str | None, demo: bool) -> str:
+    """What labels call the corpus."""
+    return DEMO if demo else collection or (index.name if index is not None else "excise")
+
+
+def _opened(place: IndexPlace, create: bool, backbone: str | None, settings: Settings) -> Excise:
     from excise.search.operator import load
 
-    if create and not (index / MANIFEST).exists():
+    address = place.address()
+    if create and not address.exists():
         from excise.encoders.backbone import DEFAULT, load_backbone
 
         encoder = load_backbone(backbone or DEFAULT)
-        return load(engine=LocalEngine.create(index, encoder.info), backbone=encoder, settings=settings)
-    return load(index, backbone=backbone, settings=settings)
+        return load(engine=address.create(encoder.info), backbone=encoder, settings=settings)
+    return load(engine=address.open(), backbone=backbone, settings=settings)

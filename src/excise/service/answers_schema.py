@@ -138,6 +138,7 @@ class DocumentAnswer(BaseModel):
     id: str
     title: str
     text: str
+    metadata: dict[str, Any] = Field({}, description="Where it has any.")
 
 
 class DocumentsAnswer(BaseModel):

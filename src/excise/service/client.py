@@ -137,7 +137,9 @@ class Client:
         given = [Document.from_record(document) for document in documents]
         added = unchanged = skipped = count = 0
         for portion in _portions(given):
-            plain = [{"id": one.id, "title": one.title, "text": one.text} for one in portion]
+            plain = [
+                {"id": one.id, "title": one.title, "text": one.text, "metadata": dict(one.metadata)} for one in portion
+            ]
             part = self._post("/v1/documents", {"documents": plain})
             added, unchanged = added + part["added"], unchanged + part["unchanged"]
             skipped, count = skipped + part["skipped"], part["documents"]
@@ -148,7 +150,7 @@ class Client:
         found: list[Document] = []
         for start in range(0, len(ids), MOST_DOCUMENTS):
             answer = self._call("GET", "/v1/documents", params=_ids(ids[start : start + MOST_DOCUMENTS]))
-            found += [Document(one["id"], one["text"], one["title"]) for one in answer["documents"]]
+            found += [Document.from_record(one) for one in answer["documents"]]
         return found
 
     def delete(self, ids: Sequence[str]) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any, NamedTuple
 
 from excise.documents import Document
 from excise.engines.base import Engine, Reader
-from excise.errors import BadIndex, InvalidInput
+from excise.errors import BadIndex
+from excise.filters import read_where
 from excise.results import Detection, Hit, IndexReport, SearchResult
 from excise.search.inputs import named_topics
 from excise.search.operator import Excise
@@ -105,7 +105,6 @@ class SearchDesk:
         if operator.engine is None:
             raise BadIndex("there is no index to serve.")
         self.operator, self.engine = operator, operator.engine
-        self.filters = "where" in signature(operator.search_many).parameters
         self._gauges = gauges
         room = (limits or ServiceLimits()).waiting
         batches = None if gauges is None else gauges.batches.observe
@@ -136,8 +135,8 @@ class SearchDesk:
             checked_query(query)
             if kind.exclude is not None:
                 named_topics(query, kind.exclude)
-        if kind.where is not None and not self.filters:
-            raise InvalidInput("this index has no filters: leave 'where' out.")
+        if kind.where is not None:
+            read_where(json.loads(kind.where))
         return kind
 
     def find(self, ids: Sequence[str]) -> tuple[list[Document], list[str]]:
@@ -160,14 +159,14 @@ class SearchDesk:
 
     def _search(self, kind: SearchKind, queries: list[str]) -> list[Searched]:
         operator = Excise(self.operator.pipeline.models, OneState(self.engine), self._settings(kind.caution))
-        filters = {} if kind.where is None else {"where": json.loads(kind.where)}
-        results = operator.search_many(queries, kind.k, kind.exclude, **filters)
+        where = None if kind.where is None else json.loads(kind.where)
+        results = operator.search_many(queries, kind.k, kind.exclude, where)
         if self._gauges is not None:
             self._gauges.searched(results)
         if not kind.compare:
             return [Searched(result, None) for result in results]
         again = [result.query for result in results if result.fired]
-        frozen = iter(operator.search_many(again, kind.k, (), **filters) if again else ())
+        frozen = iter(operator.search_many(again, kind.k, (), where) if again else ())
         return [Searched(result, (next(frozen) if result.fired else result).hits) for result in results]
 
     def _detect(self, _: None, queries: list[str]) -> list[Detection]:

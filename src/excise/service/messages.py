@@ -32,6 +32,7 @@ TopicText = Annotated[str, Field(min_length=1, max_length=MOST_TOPIC_CHARACTERS)
 DocumentId = Annotated[str, Field(min_length=1, max_length=MOST_ID_CHARACTERS), _Mended]
 TitleText = Annotated[str, Field(max_length=MOST_TITLE_CHARACTERS), _Mended]
 BodyText = Annotated[str, Field(min_length=1, max_length=MOST_TEXT_CHARACTERS), _Mended]
+Metadata = Annotated[dict[str, Any], Field(description="What searches filter by, with 'where'.")]
 Excluded = Annotated[
     list[TopicText] | None,
     Field(max_length=MOST_TOPICS, description="Topics to rule out; null reads them from the query, [] rules out none."),
@@ -81,7 +82,9 @@ class SearchRequest(Queries):
     caution: Sureness = None
     explain: Explain = False
     compare: bool = Field(False, description="Also bring the engine's own ranking, as 'frozen'.")
-    where: dict[str, Any] | None = Field(None, description="A filter on metadata, where the engine has filters.")
+    where: dict[str, Any] | None = Field(
+        None, description="A filter on metadata: {'year': {'gte': 2020}, 'lang': 'en'}."
+    )
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -100,6 +103,7 @@ class DocumentMessage(Message):
     id: DocumentId
     title: TitleText = ""
     text: BodyText
+    metadata: Metadata = {}
 
 
 class CandidateMessage(DocumentMessage):
@@ -150,6 +154,7 @@ class ReplaceRequest(Message):
 
     title: TitleText = ""
     text: BodyText
+    metadata: Metadata = {}
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"title": "Nissan Leaf", "text": "An electric hatchback from Sunderland."}]}

@@ -110,7 +110,7 @@ def about(request: Request, desk: Desk) -> Response:
             "documents": len(desk.engine.reader()),
             "rule": settings.rule,
             "caution": desk.default_caution,
-            "filters": desk.filters,
+            "filters": True,
             "feedback": request.app.state.feedback is not None,
             "demo": request.app.state.demo,
         }
@@ -253,8 +253,9 @@ def _no_document(id: str) -> Response:
     return problem(404, f"there is no document {id[:80]!r}.")
 
 
-def _plain_document(document: Document) -> dict[str, str]:
-    return {"id": document.id, "title": document.title, "text": document.text}
+def _plain_document(document: Document) -> dict[str, Any]:
+    plain: dict[str, Any] = {"id": document.id, "title": document.title, "text": document.text}
+    return {**plain, "metadata": dict(document.metadata)} if document.metadata else plain
 
 
 def _plain_search(searched: Searched, explain: bool) -> dict[str, Any]:
