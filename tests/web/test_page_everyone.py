@@ -147,6 +147,32 @@ def test_a_service_that_is_gone_gets_a_sentence_and_another_try(reader: Reader) 
     reader.troubles[:] = [said for said in reader.troubles if "ERR_INTERNET_DISCONNECTED" not in said]
 
 
+def test_a_long_query_can_be_read_to_its_end(reader: Reader) -> None:
+    reader.open(("q", "many words " * 300 + "on cars, but not Tesla"))
+    reader.struck().scroll_into_view_if_needed()
+    box = reader.page.locator(".query").bounding_box()
+    word = reader.struck().bounding_box()
+    assert box is not None
+    assert word is not None
+    assert box["y"] < word["y"] < box["y"] + box["height"]
+    assert box["height"] < 900 / 2
+
+
+def test_an_empty_query_asks_for_one(reader: Reader) -> None:
+    reader.open()
+    reader.button("Search").click()
+    expect(reader.box).to_be_focused()
+    expect(reader.page.locator("#results")).to_be_hidden()
+
+
+def test_what_the_service_refuses_is_said(reader: Reader) -> None:
+    reader.open(("q", TESLA), *(("leave-out", f"topic {number}") for number in range(19)))
+    reader.page.get_by_label("Another topic").fill("one too many")
+    reader.page.keyboard.press("Enter")
+    expect(reader.page.get_by_role("alert")).to_contain_text("at most 20")
+    reader.troubles[:] = [said for said in reader.troubles if "422" not in said]
+
+
 def test_links_that_make_no_sense_are_read_as_far_as_they_do(reader: Reader) -> None:
     reader.open(("q", TESLA), ("caution", "much"), ("k", "-3"), ("nonsense", "1"))
     assert reader.caution.input_value() == "0.4"

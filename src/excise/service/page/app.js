@@ -225,9 +225,10 @@ function listen() {
       action();
     });
   onSubmit("ask", () => {
+    if (!box.query) return byId("query").focus();
     state.k = START.k;
     board.opened.clear();
-    search();
+    return search();
   });
   onSubmit("add", () => {
     const topic = byId("topic").value.trim();
