@@ -61,7 +61,7 @@ def test_caution_decides_what_is_removed(http: httpx.Client, minilm: Any, demo_i
     assert none["removed"] == []
     assert some["removed"]
     assert all(one["probability"] >= 0.5 and one["passage"] for one in some["removed"])
-    cautious = load(demo_index, backbone=minilm, settings=resolve("cautious").with_caution(0.5))
+    cautious = load(demo_index, backbone=minilm, settings=resolve().with_caution(0.5))
     assert untimed(some) == untimed(cautious.search(QUERY).to_dict())
 
 

@@ -68,7 +68,7 @@ def mcp_command(
 def _settings(preset: str | None, caution: float | None) -> Settings:
     from excise.settings import resolve
 
-    settings = resolve(preset or ("cautious" if caution is not None else None))
+    settings = resolve(preset)
     return settings if caution is None else settings.with_caution(caution)
 
 

@@ -122,7 +122,7 @@ class SearchDesk:
     def default_caution(self) -> float | None:
         """How sure the service is before a removal where nobody says; None where its rule does not ask that."""
         settings = self.operator.settings
-        return settings.caution.caution if settings.rule == "caution" else None
+        return settings.coverage.caution if settings.rule == "coverage" else None
 
     def close(self) -> None:
         """Take nothing more, and finish what was begun."""
@@ -155,7 +155,7 @@ class SearchDesk:
         if caution is None:
             return self.operator.settings
         own = self.operator.settings
-        return (own if own.rule == "caution" else resolve("cautious")).with_caution(caution)
+        return (own if own.rule == "coverage" else resolve()).with_caution(caution)
 
     def _search(self, kind: SearchKind, queries: list[str]) -> list[Searched]:
         operator = Excise(self.operator.pipeline.models, OneState(self.engine), self._settings(kind.caution))
