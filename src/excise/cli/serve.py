@@ -44,7 +44,7 @@ def serve_command(
         list[str] | None, typer.Option(help="A web page's origin that may call the service; repeat it.")
     ] = None,
     preset: Annotated[str | None, typer.Option(help="default, cautious, paper, or frozen-paper.")] = None,
-    caution: Annotated[float | None, typer.Option(help="How sure to be, from 0 to 1, before a document is removed.")] = None,
+    caution: Annotated[float | None, typer.Option(help="How sure to be, from 0 to 1, before a removal.")] = None,
     backbone: Annotated[str | None, typer.Option(help="By default the one that the index was built with.")] = None,
     rate_limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Requests a minute by each key, or by each address.")
