@@ -11,6 +11,50 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
+STEP = 0.05  # of the slider
+
+
+class Answer:
+    """What the service says to a search, in the order in which the page shows it."""
+
+    def __init__(self, said: dict[str, Any]) -> None:
+        self.topics = [topic["text"] for topic in said["topics"]]
+        self.frozen, self.hits = said["frozen"], said["hits"]
+        self.removed = sorted(said["removed"], key=lambda row: row["frozen_rank"])
+        self.candidates = said["explanation"]["candidates"] if said["explanation"] else []
+        shown = {row["id"] for row in (*self.hits, *self.removed)}
+        lower = [row for row in self.candidates if row["id"] not in shown and row["frozen_rank"] <= len(self.frozen)]
+        self.lower = sorted(lower, key=lambda row: -row["score"])
+
+    def titles(self, kind: str) -> list[str]:
+        return [row["title"] or row["id"] for row in getattr(self, kind)]
+
+    @property
+    def summary(self) -> str:
+        return self.counted(len(self.removed))
+
+    def counted(self, removed: int) -> str:
+        """The sentence above the results, with so many removed."""
+        doubtful = sum(row["status"] == "doubtful" for row in self.lower)
+        moved = f", {doubtful} doubtful moved down" if doubtful else ""
+        return f"{removed or 'nothing'} removed{moved}, {len(self.hits)} result{'s' * (len(self.hits) != 1)} left."
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The first document that was removed for a passage of its text, not for its title."""
+        return next(row for row in self.removed if not (row["passage"] or row["title"]).startswith(row["title"]))
+
+    @property
+    def likeliest(self) -> dict[str, Any]:
+        return max(self.removed, key=lambda row: row["probability"])
+
+    def halfway(self) -> float:
+        """A caution, as the slider has it, at which the likeliest document goes and the least likely one stays."""
+        least = min(row["probability"] for row in self.removed)
+        value = round(STEP * (int(least / STEP) + 1), 2)
+        assert least < value <= self.likeliest["probability"]
+        return value
+
 
 @dataclass
 class Reader:
@@ -47,6 +91,20 @@ class Reader:
     @property
     def summary(self) -> Locator:
         return self.page.locator("#summary")
+
+    def asked(self, query: str, **fields: object) -> Answer:
+        """The same search, as a program asks it."""
+        body = {"query": query, "compare": True, "explain": True, **fields}
+        answer = self.page.request.post(f"{self.url}/v1/search", data=body)
+        assert answer.ok, answer.text()
+        return Answer(answer.json())
+
+    def sees(self, answer: Answer) -> None:
+        """Wait until the page shows this answer, in every list."""
+        expect(self.summary).to_have_text(answer.summary, ignore_case=True)
+        expect(self.rows("hits").locator("h4")).to_have_text(answer.titles("hits"))
+        expect(self.rows("lower").locator("h4")).to_have_text(answer.titles("lower"))
+        expect(self.rows("removed").locator("h4")).to_have_text(answer.titles("removed")[:10])
 
     def button(self, name: str | re.Pattern[str]) -> Locator:
         return self.page.get_by_role("button", name=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import httpx
@@ -26,9 +27,10 @@ def stranger(browser: Browser, private_service: str) -> Iterator[Reader]:
     ]
     documents += [
         {"id": f"plain-{number}", "title": f"Loaf {number}", "text": f"White bread number {number}, with wheat."}
+        | {"metadata": {"number": number}}
         for number in range(12)
     ]
-    documents.append({"id": "__proto__", "title": "", "text": "A loaf of bread whose title is missing."})
+    documents.append({"id": "__proto__", "title": "", "text": "Rye is what this loaf of rye bread is made of."})
     headers = {"Authorization": f"Bearer {KEY}"}
     answer = httpx.post(f"{private_service}/v1/documents", json={"documents": documents}, headers=headers, timeout=60)
     answer.raise_for_status()
@@ -80,7 +82,7 @@ def test_hostile_passages_topics_and_queries_are_shown_as_text(stranger: Reader)
     stranger.page.goto(f"{stranger.url}/")
     let_in(stranger)
     query = f"bread {HOSTILE[0]}, but not rye"
-    stranger.open(("q", query), ("leave-out", HOSTILE[0]), ("caution", 0), ("where", HOSTILE[0]))
+    stranger.open(("q", query), ("leave-out", HOSTILE[0]), ("caution", 0))
     assert stranger.box.input_value() == query
     assert HOSTILE[0] in stranger.chips()
     assert stranger.rows("removed").count() > 0
@@ -94,8 +96,22 @@ def test_names_of_the_language_are_ordinary_ids(stranger: Reader) -> None:
     stranger.page.goto(f"{stranger.url}/#q=loaf+of+bread,+but+not+rye&caution=0")
     let_in(stranger)
     stranger.settle()
-    stranger.button("Show all 17").click()
+    everything = stranger.button(re.compile("^Show all"))
+    if everything.is_visible():
+        everything.click()
     stranger.button("Put back: __proto__").click()
     expect(stranger.rows("hits").filter(has_text="__proto__").locator(".tag")).to_have_text("put back")
     stranger.page.reload()
     expect(stranger.rows("hits").filter(has_text="__proto__").locator(".tag")).to_have_text("put back")
+
+
+def test_a_filter_leaves_what_it_says_and_a_hostile_one_is_refused(stranger: Reader) -> None:
+    stranger.page.goto(f"{stranger.url}/")
+    let_in(stranger)
+    stranger.open(("q", "bread"), ("where", "number: 7"))
+    assert stranger.titles("hits") == ["Loaf 7"]
+    stranger.page.get_by_role("textbox", name="Filter").fill(HOSTILE[0])
+    stranger.page.keyboard.press("Enter")
+    expect(stranger.page.get_by_role("alert")).to_contain_text("<script>window.taken")
+    assert stranger.page.locator("main :is(script, iframe, img)").count() == 0
+    stranger.troubles[:] = [said for said in stranger.troubles if "422" not in said]

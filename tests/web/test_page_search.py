@@ -6,21 +6,11 @@ import json
 import re
 
 import pytest
-from page_reader import Reader, reading
+from page_reader import STEP, Answer, Reader, reading
 from playwright.sync_api import Browser, expect
 from served_page import Demo
 
 TESLA = "electric cars, but not Tesla"
-SHANGHAI = "Inside Gigafactory Shanghai"
-NORWAY = "Why nearly every new car in Norway is electric"
-
-
-def asked(reader: Reader, **fields: object) -> dict:
-    """The same search, as a program asks it."""
-    body = {"query": TESLA, "caution": 0.4, "compare": True, "explain": True} | fields
-    answer = reader.page.request.post(f"{reader.url}/v1/search", data=body)
-    assert answer.ok
-    return answer.json()
 
 
 def test_excluded_words_are_struck_through_while_typing(reader: Reader) -> None:
@@ -43,37 +33,37 @@ def test_offsets_hold_after_characters_of_two_units(reader: Reader) -> None:
 def test_a_search_shows_both_rankings_as_the_service_gives_them(reader: Reader) -> None:
     reader.open()
     reader.search(TESLA)
-    answer = asked(reader)
-    assert reader.titles("hits") == [hit["title"] for hit in answer["hits"]]
-    removed = sorted(answer["removed"], key=lambda row: row["frozen_rank"])
-    assert reader.titles("removed") == [row["title"] for row in removed]
-    before = [row["title"] for row in answer["frozen"]]
-    assert reader.page.locator(".was .title").all_inner_texts() == before
-    expect(reader.summary).to_have_text(f"{len(removed)} removed, 10 results left.")
-    expect(reader.page.locator(".was.removed .title").first).to_have_text(SHANGHAI)
+    answer = reader.asked(TESLA)
+    assert answer.removed
+    reader.sees(answer)
+    assert reader.page.locator(".was .title").all_inner_texts() == answer.titles("frozen")
+    gone = [title for title in answer.titles("frozen") if title in answer.titles("removed")]
+    assert reader.page.locator(".was.removed .title").all_inner_texts() == gone
 
 
 def test_every_row_has_its_probability_and_what_was_removed_its_passage(reader: Reader) -> None:
     reader.open(("q", TESLA))
-    row = reader.rows("removed").filter(has_text=SHANGHAI)
-    expect(row.locator(".chance")).to_have_text("Probability of covering Tesla: 64 %")
-    expect(row.locator(".passage")).to_contain_text("Tesla broke ground in Shanghai")
-    expect(reader.rows("removed").filter(has_text="Long-term test").locator(".passage")).to_have_text(
-        "Its title says so."
-    )
+    told = reader.asked(TESLA).told
+    row = reader.rows("removed").filter(has_text=told["title"])
+    expect(row.locator(".chance")).to_have_text(f"Probability of covering Tesla: {told['probability'] * 100:.0f} %")
+    expect(row.locator(".passage")).to_have_text(told["passage"])
+    titled = reader.rows("removed").filter(has_text="Long-term test: a year with the Tesla Model Y")
+    expect(titled.locator(".passage")).to_have_text("Its title says so.")
     expect(reader.rows("hits").locator(".chance")).to_have_count(10)
 
 
 def test_lines_join_the_same_document(reader: Reader) -> None:
     reader.open(("q", TESLA))
+    answer = reader.asked(TESLA)
+    title = next(row["title"] for row in answer.removed if row["frozen_rank"] <= 10)
     paths = reader.page.locator("path.line")
     expect(paths).to_have_count(10)  # every document of the ranking before is somewhere on the board
-    shanghai = reader.rows("removed").filter(has_text=SHANGHAI)
-    shanghai.hover()
-    expect(reader.page.locator(".was.lit .title")).to_have_text(SHANGHAI)
+    row = reader.rows("removed").filter(has_text=title)
+    row.hover()
+    expect(reader.page.locator(".was.lit .title")).to_have_text(title)
     line = reader.page.locator("path.lit").bounding_box()
     start = reader.page.locator(".was.lit").bounding_box()
-    end = shanghai.locator(".rank").bounding_box()
+    end = row.locator(".rank").bounding_box()
     assert line is not None
     assert start is not None
     assert end is not None
@@ -81,7 +71,7 @@ def test_lines_join_the_same_document(reader: Reader) -> None:
     assert end["y"] < line["y"] + line["height"] < end["y"] + end["height"]
     reader.page.get_by_label("Compare").uncheck()
     expect(reader.page.locator(".was")).to_have_count(0)
-    expect(reader.rows("hits").first.locator(".opening")).to_contain_text("Parliament in Oslo")
+    expect(reader.rows("hits").first.locator(".opening")).to_contain_text(answer.hits[0]["text"][:60])
     assert "compare=no" in reader.page.url
 
 
@@ -91,10 +81,10 @@ def test_a_topic_is_dropped_and_taken_up_again(reader: Reader) -> None:
     expect(reader.summary).to_contain_text("nothing left out")
     assert reader.chips() == []
     expect(reader.struck()).to_have_count(0)
-    assert reader.titles("hits") == [row["title"] for row in asked(reader, exclude=[])["frozen"]]
+    assert reader.titles("hits") == reader.asked(TESLA).titles("frozen")
     expect(reader.button("Leave out Tesla again")).to_be_focused()
     reader.page.keyboard.press("Enter")
-    expect(reader.summary).to_contain_text("7 removed")
+    reader.sees(reader.asked(TESLA))
     assert reader.chips() == ["Tesla"]
 
 
@@ -102,77 +92,93 @@ def test_a_topic_is_added_by_hand(reader: Reader) -> None:
     reader.open(("q", TESLA))
     reader.page.get_by_label("Another topic").fill("Norway")
     reader.page.keyboard.press("Enter")
-    expect(reader.rows("removed").filter(has_text=NORWAY)).to_be_visible()
+    one, both = reader.asked(TESLA), reader.asked(TESLA, exclude=["Tesla", "Norway"])
+    assert set(both.titles("removed")) > set(one.titles("removed"))
+    reader.sees(both)
     assert reader.chips() == ["Tesla", "Norway"]
-    answer = asked(reader, exclude=["Tesla", "Norway"])
-    assert reader.titles("hits") == [hit["title"] for hit in answer["hits"]]
     expect(reader.rows("hits").first.locator(".chance")).to_contain_text("one of the topics")
     reader.button("Stop leaving out Norway").click()
-    expect(reader.rows("hits").filter(has_text=NORWAY)).to_be_visible()
+    reader.sees(one)
 
 
 def test_put_back_lasts_for_the_session_and_becomes_a_label(
     reader: Reader, browser: Browser, demo_service: Demo
 ) -> None:
     reader.open(("q", TESLA))
-    reader.button(f"Put back: {SHANGHAI}").click()
-    row = reader.rows("hits").filter(has_text=SHANGHAI)
+    answer = reader.asked(TESLA)
+    document, title = answer.told, answer.told["title"]
+    reader.button(f"Put back: {title}").click()
+    row = reader.rows("hits").filter(has_text=title)
     expect(row.locator(".tag")).to_have_text("put back")
-    expect(row.get_by_role("button", name=SHANGHAI, exact=True)).to_be_focused()
-    expect(reader.summary).to_contain_text("6 removed")
-    scores = [row["score"] for row in asked(reader)["explanation"]["candidates"] if row["status"] != "removed"]
-    score = next(row["score"] for row in asked(reader)["removed"] if row["title"] == SHANGHAI)
-    assert row.locator(".rank").inner_text() == str(1 + sum(other > score for other in scores))
+    expect(row.get_by_role("button", name=title, exact=True)).to_be_focused()
+    expect(reader.summary).to_contain_text(f"{len(answer.removed) - 1} removed")
+    scores = [other["score"] for other in answer.candidates if other["status"] != "removed"]
+    assert row.locator(".rank").inner_text() == str(1 + sum(score > document["score"] for score in scores))
     reader.page.reload()
     expect(row.locator(".tag")).to_have_text("put back")
     labels = [json.loads(line) for line in demo_service.feedback.read_text().splitlines()]
-    assert any(label["document"] == "electric-cars-07" and label["topic"] == "Tesla" for label in labels)
+    assert any(label["document"] == document["id"] and label["topic"] == "Tesla" for label in labels)
     with reading(browser, reader.url) as other:
         other.open(("q", TESLA))
-        expect(other.rows("removed").filter(has_text=SHANGHAI)).to_be_visible()
-    reader.button(f"Remove again: {SHANGHAI}").click()
-    expect(reader.rows("removed").filter(has_text=SHANGHAI)).to_be_visible()
+        other.sees(answer)
+    reader.button(f"Remove again: {title}").click()
+    reader.sees(answer)
 
 
 def test_more_can_be_removed_by_hand(reader: Reader) -> None:
     reader.open(("q", TESLA))
-    reader.button(NORWAY).click()
-    expect(reader.rows("hits").first.locator(".text")).to_contain_text("Norw")
-    reader.button(f"Remove this too: {NORWAY}").click()
-    expect(reader.rows("removed").filter(has_text=NORWAY).locator(".tag")).to_have_text("by hand")
+    answer = reader.asked(TESLA)
+    first, title = answer.hits[0], answer.hits[0]["title"]
+    reader.button(title).click()
+    expect(reader.rows("hits").first.locator(".text")).to_have_text(first["text"])
+    reader.button(f"Remove this too: {title}").click()
+    expect(reader.rows("removed").filter(has_text=title).locator(".tag")).to_have_text("by hand")
     expect(reader.rows("hits")).to_have_count(10)  # the next one moves up
-    reader.button(f"Put back: {NORWAY}").click()
-    expect(reader.rows("hits").first).to_contain_text(NORWAY)
+    reader.button(f"Put back: {title}").click()
+    reader.sees(answer)
 
 
 def test_a_removed_document_can_be_read(reader: Reader) -> None:
     reader.open(("q", TESLA))
-    row = reader.rows("removed").filter(has_text=SHANGHAI)
-    row.get_by_role("button", name=SHANGHAI, exact=True).click()
-    expect(row.locator("mark")).to_contain_text("Tesla broke ground in Shanghai")
-    row.get_by_role("button", name=SHANGHAI, exact=True).click()
+    told = reader.asked(TESLA).told
+    row = reader.rows("removed").filter(has_text=told["title"])
+    row.get_by_role("button", name=told["title"], exact=True).click()
+    expect(row.locator("mark")).to_have_text(told["passage"])
+    row.get_by_role("button", name=told["title"], exact=True).click()
     expect(row.locator(".text")).to_be_hidden()
 
 
 def test_caution_ranks_again_at_once(reader: Reader) -> None:
     reader.open(("q", TESLA))
-    reader.caution.fill("0.7")
-    expect(reader.summary).to_contain_text("4 removed, 2 doubtful moved down")
-    expect(reader.rows("lower").filter(has_text=SHANGHAI).locator(".tag")).to_have_text("doubtful")
+    before = reader.asked(TESLA)
+    answer = reader.asked(TESLA, caution=before.halfway())
+    assert 0 < len(answer.removed) < len(before.removed)
+    assert "doubtful" in {row["status"] for row in answer.lower}
+    reader.caution.fill(str(before.halfway()))
+    reader.sees(answer)
+    doubtful = [row["title"] for row in answer.lower if row["status"] == "doubtful"]
+    tagged = reader.rows("lower").filter(has=reader.page.locator(".tag", has_text="doubtful"))
+    assert tagged.locator("h4").all_inner_texts() == doubtful
     reader.caution.press("End")
     expect(reader.summary).to_contain_text("Nothing removed", ignore_case=True)
     expect(reader.page.locator("#caution-says")).to_have_text("Nothing is removed.")
     reader.caution.press("Home")
-    expect(reader.summary).to_contain_text("100 removed, 0 results left.")
-    reader.button("Show all 100").click()
-    expect(reader.rows("removed")).to_have_count(100)
+    most = reader.asked(TESLA, caution=0)
+    assert len(most.removed) > len(before.removed)
+    reader.sees(most)
+    reader.button(f"Show all {len(most.removed)}").click()
+    expect(reader.rows("removed")).to_have_count(len(most.removed))
 
 
-def test_mentions_are_marked(reader: Reader) -> None:
-    reader.open(("q", "Roman empire without the emperors"))
-    first = reader.rows("hits").first
-    expect(first.locator(".tag")).to_have_text("mentions it")
-    expect(first.locator(".passage")).to_contain_text("Princes elected the emperor")
+@pytest.mark.parametrize(("query", "caution"), [("European capitals except Paris", 0.6), (TESLA, 0)])
+def test_what_matches_the_topic_and_stays_is_marked(reader: Reader, query: str, caution: float) -> None:
+    reader.open(("q", query), ("caution", caution))
+    answer = reader.asked(query, caution=caution)
+    staying = [hit for hit in answer.hits if hit["status"] == "mentions"]
+    assert staying
+    for hit in staying:
+        tag = reader.rows("hits").filter(has_text=hit["title"]).locator(".tag")
+        expect(tag).to_have_text("stays" if hit["probability"] >= caution else "mentions it")
 
 
 def test_a_link_leads_to_the_same_page(reader: Reader, browser: Browser) -> None:
@@ -206,7 +212,7 @@ def test_back_leads_to_the_search_before(reader: Reader) -> None:
     reader.search("antibiotics other than penicillin")
     reader.page.go_back()
     expect(reader.box).to_have_value(TESLA)
-    expect(reader.rows("hits").first).to_contain_text(NORWAY)
+    reader.sees(reader.asked(TESLA))
     reader.page.go_back()
     expect(reader.page.locator("#results")).to_be_hidden()
 
@@ -215,33 +221,74 @@ def test_ten_more(reader: Reader) -> None:
     reader.open(("q", TESLA))
     reader.button("Show ten more").click()
     expect(reader.rows("hits")).to_have_count(20)
-    assert reader.titles("hits") == [hit["title"] for hit in asked(reader, k=20)["hits"]]
+    assert reader.titles("hits") == reader.asked(TESLA, k=20).titles("hits")
 
 
-@pytest.mark.parametrize(
-    ("start", "topics", "removed", "lower"),
-    [
-        ("electric cars, but not Tesla", ["Tesla"], 7, 0),
-        ("jazz saxophonists", ["Coltrane"], 2, 0),
-        ("family dogs", ["herding breeds", "giants"], 2, 0),
-        ("espresso-free", ["espresso"], 2, 0),
-        ("I freeze", ["ferrata"], 1, 1),
-        ("mechanical keyboards", ["clicky"], 0, 2),
-        ("antibiotics", ["penicillin"], 3, 0),
-        ("not only Tesla", [], 0, 0),
-    ],
-)
-def test_each_example_shows_what_it_says(
-    reader: Reader, start: str, topics: list[str], removed: int, lower: int
-) -> None:
+def some_go(reader: Reader, answer: Answer) -> None:
+    assert answer.topics
+    assert answer.removed
+    expect(reader.rows("removed").first).to_be_visible()
+
+
+def others_move_up(reader: Reader, answer: Answer) -> None:
+    some_go(reader, answer)
+    assert any(hit["frozen_rank"] > 10 for hit in answer.hits)
+
+
+def passages_name_him(reader: Reader, answer: Answer) -> None:
+    some_go(reader, answer)
+    assert not any("Coltrane" in title for title in answer.titles("removed"))
+    for row in reader.rows("removed").all():
+        expect(row.locator(".passage")).to_contain_text("Coltrane")
+
+
+def two_topics(reader: Reader, answer: Answer) -> None:
+    some_go(reader, answer)
+    assert len(answer.topics) == 2
+
+
+def the_doubtful_move_down(reader: Reader, answer: Answer) -> None:
+    doubtful = [row for row in answer.lower if row["status"] == "doubtful"]
+    assert doubtful
+    for row in doubtful:
+        expect(reader.rows("lower").filter(has_text=row["title"]).locator(".tag")).to_have_text("doubtful")
+    reader.caution.fill(f"{STEP * int(doubtful[0]['probability'] / STEP):.2f}")
+    expect(reader.rows("removed").filter(has_text=doubtful[0]["title"])).to_be_visible()
+
+
+def cheese_goes(reader: Reader, answer: Answer) -> None:
+    some_go(reader, answer)
+    expect(reader.rows("removed").filter(has_text="Roquefort").locator(".passage")).to_contain_text("Penicillium")
+
+
+def nothing_goes(reader: Reader, answer: Answer) -> None:
+    assert answer.topics == []
+    expect(reader.rows("removed")).to_have_count(0)
+    assert reader.titles("hits") == answer.titles("frozen")
+
+
+EXAMPLES = {
+    "electric cars, but not Tesla": others_move_up,
+    "jazz saxophonists": passages_name_him,
+    "family dogs": two_topics,
+    "espresso-free": some_go,
+    "I freeze": some_go,
+    "mechanical keyboards": the_doubtful_move_down,
+    "antibiotics": cheese_goes,
+    "not only Tesla": nothing_goes,
+}
+
+
+@pytest.mark.parametrize("start", EXAMPLES)
+def test_each_example_shows_what_it_says(reader: Reader, start: str) -> None:
     reader.open()
     reader.page.locator("#examples button").filter(has_text=re.compile(f"^{start}")).click()
     reader.settle()
-    assert reader.chips() == topics
-    assert len(reader.titles("removed")) == removed
-    assert reader.rows("lower").locator(".tag").all_inner_texts().count("doubtful") == lower
+    answer = reader.asked(reader.box.input_value())
+    assert reader.chips() == answer.topics
+    EXAMPLES[start](reader, answer)
 
 
 def test_the_gallery_has_no_example_that_is_not_checked(reader: Reader) -> None:
     reader.open()
-    expect(reader.page.locator("#examples button")).to_have_count(8)
+    expect(reader.page.locator("#examples button")).to_have_count(len(EXAMPLES))

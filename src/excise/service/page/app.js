@@ -25,6 +25,7 @@ board.onChange = () => show();
 
 const readTopics = () => box.read.topics.map((topic) => topic.text);
 const caution = () => state.caution ?? service.caution ?? CAUTION;
+const filters = () => service.filters && !service.demo; // the demo's documents have no fields
 
 function drawControls() {
   state.drop = state.drop.filter((topic) => holds(readTopics(), topic) || box.query !== box.read.query);
@@ -65,7 +66,7 @@ async function search({ remember = "push" } = {}) {
   const mine = (asking = new AbortController());
   byId("results").setAttribute("aria-busy", "true");
   try {
-    const where = service.filters ? readFilter(state.where) : null;
+    const where = filters() ? readFilter(state.where) : null;
     if (state.add.length || state.drop.length) await box.readNow();
     const byHand = state.add.length || state.drop.some((topic) => holds(readTopics(), topic));
     const exclude = byHand ? topicsOf(state, readTopics()) : null;
@@ -194,7 +195,7 @@ async function meet() {
   calm();
   byId("corpus").textContent = counted(service.documents, service.demo ? "demo document" : "document");
   byId("version").textContent = service.version;
-  byId("filter").hidden = !service.filters;
+  byId("filter").hidden = !filters();
   byId("keeps").textContent = service.feedback ? "What you put back or remove is kept by it as a label." : "";
   drawGallery();
   return true;

@@ -2,7 +2,8 @@ import { counted, foreign, make, percent } from "./dom.js";
 import { documentText } from "./api.js";
 
 const SAYS = {
-  mentions: ["mentions it", "It names the topic in passing and keeps its place."],
+  mentions: ["mentions it", "It names the topic or matches it, and keeps its place."],
+  stays: ["stays", "The query names it, or nothing that is clear of the topic answers as well: so it stays."],
   doubtful: ["doubtful", "It may cover the topic, so it comes after all that is clear of it."],
   protected: ["asked for", "The query names its title, so it stays."],
   penalised: ["moved down", "It matches the topic, so it ranks lower."],
@@ -114,7 +115,8 @@ export class Board {
   }
 
   notes(row, gone) {
-    const [label, meaning] = SAYS[row.status] ?? [];
+    const stays = row.status === "mentions" && row.probability >= this.context.caution;
+    const [label, meaning] = SAYS[stays ? "stays" : row.status] ?? [];
     const moved = !gone && row.rank !== row.frozenRank ? `was ${row.frozenRank}` : null;
     return [
       label ? make("span", { class: "tag", title: meaning }, label) : null,
