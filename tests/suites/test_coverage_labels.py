@@ -108,6 +108,6 @@ def test_the_labels_that_ship_can_be_read(tmp_path: Path) -> None:
             ids = dict.fromkeys(row["document"] for row in rows if row["corpus"] == name)
             corpora[name] = write_labels(tmp_path / f"{name}.jsonl", [{"_id": id, "text": "text"} for id in ids])
         labels = load_labels(paths, corpora)
-    assert (len(paths), len(labels.searches), sum(len(one.grades) for one in labels.searches)) == (5, 276, 1_786)
-    assert sum(one.kind == "foreign" for one in labels.searches) == 24
-    assert set(labels.corpora) == {"scifact", "reuters", "excluir"}
+    assert (len(paths), len(labels.searches), sum(len(one.grades) for one in labels.searches)) == (7, 408, 2_605)
+    assert sum(one.kind == "foreign" for one in labels.searches) == 44
+    assert set(labels.corpora) == {"scifact", "reuters", "excluir", "eurlex", "finance"}

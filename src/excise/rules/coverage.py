@@ -131,7 +131,7 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     if len(score) < constants.minimum_shortlist:
         return _last(score, signals)
     sure, matching = constants.covers(signals), constants.matches(signals)
-    margin = margins(signals.relevance, chance, matching | sure)
+    margin = margins(signals.relevance, chance, matching | (chance >= constants.certain))
     stays = signals.title_match & (chance < constants.asked)
     stays |= (margin > constants.margin) & (chance < constants.certain)
     removes, doubts = sure & ~stays, matching & ~sure & ~stays

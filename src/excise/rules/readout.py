@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,11 @@ class CoverageReadout:
         chosen = features[..., [list(names).index(name) for name in self.features]]
         logits = (chosen - np.array(self.means)) / np.array(self.scales) @ np.array(self.coefficients) + self.intercept
         return np.asarray(np.exp(-np.logaddexp(0.0, -logits)), dtype=np.float64)  # no logit is too large for it
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all its numbers."""
+        return sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types for JSON."""

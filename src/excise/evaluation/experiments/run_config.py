@@ -68,7 +68,7 @@ def run_config(
     fingerprints: Mapping[str, str],
 ) -> RunConfig:
     """The configuration of a run of systems with an operator; ``fingerprints`` are those of the data."""
-    models = {"backbone": operator.backbone.fingerprint}
+    models = {"backbone": operator.backbone.fingerprint, "coverage": operator.pipeline.models.readout.fingerprint}
     if operator.adapter is not None:
         models["adapter"] = operator.adapter.fingerprint
     if any(spec.source == "detector" for spec in specs):
