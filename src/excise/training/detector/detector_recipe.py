@@ -83,7 +83,9 @@ def make_detector(
         train, _ = recipe.examples(probes_held_out=False)
         told = with_loss(progress, "training")
         shipped = train_detector(train, recipe.arguments, recipe.config, told, out / "final-run")
-    shipped.save_pretrained(out)
+    if recipe.config.rank == 0:  # the folder that the base was read from is of no use to anybody else
+        recipe = replace(recipe, config=replace(recipe.config, encoder=Path(recipe.config.encoder).name))
+    Detector(shipped.tagger, shipped.tokenizer, recipe.config).save_pretrained(out)
     _write_card(out, recipe, len(train), reports, calibration, rates)
     return reports
 
@@ -118,6 +120,8 @@ def _write_card(
     command = f"excise train detector --out DIR --epochs {recipe.arguments.epochs} --seed {recipe.arguments.seed}"
     command += f" --learning-rate {0 if rates else recipe.arguments.learning_rate:g} --generated {recipe.generated}"
     command += f" --most-plain {recipe.most_plain}" + (" --data DATA" if recipe.data else "")
+    command += f" --rank {recipe.config.rank} --batch-tokens {recipe.arguments.batch_tokens}"
+    command += "" if recipe.config.encoder == "minilm" else " --backbone BASE"
     command += "" if recipe.probes else " --no-probes"
     rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))
     public = (
@@ -132,9 +136,12 @@ def _write_card(
     each = ", ".join(f"{rate:g}: {youden:.3f}" for rate, youden in rates.items())
     config, tried = recipe.config, each or "none, the rate was given"
     admissible = f"{min(calibration.admissible, default=0)} to {max(calibration.admissible, default=0)}"
+    adapted = f"A rank-{config.rank} low-rank adaptation of the encoder's last {config.last_layers} layers"
+    if config.rank == 0:
+        adapted = "The whole encoder, trained but for its embeddings and stored in eight bits a weight,"
     card = f"""# Detector on {config.encoder}
 
-A rank-{config.rank} low-rank adaptation of the encoder's last {config.last_layers} layers and a linear token head.
+{adapted} with a head that tags tokens and one that judges the query.
 It marks the words of a query that name an excluded topic, and fires above {config.threshold}.
 
 - Command: `{command}`
