@@ -14,7 +14,7 @@ from excise.errors import InvalidInput
 TAGS = 3  # outside of any topic, the first token of one, inside of one
 
 
-class Judged(NamedTuple):
+class TagLogits(NamedTuple):
     """What the tagger says of queries, in logits.
 
     Attributes
@@ -62,9 +62,9 @@ class TokenTagger(nn.Module):
         self.head = nn.Linear(width, TAGS)
         self.query: nn.Linear | None = nn.Linear(width, 1)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Judged:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> TagLogits:
         hidden = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        return Judged(self.head(hidden), None if self.query is None else self.query(hidden[:, 0]).squeeze(-1))
+        return TagLogits(self.head(hidden), None if self.query is None else self.query(hidden[:, 0]).squeeze(-1))
 
     def state(self) -> dict[str, Tensor]:
         """The trained weights by name."""
