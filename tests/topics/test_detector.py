@@ -143,6 +143,10 @@ def test_a_detector_with_an_encoder_of_its_own_is_one_folder(plain_checkpoint: P
     scores = [d.score for d in detector.detect(queries)]
     assert [d.score for d in again.detect(queries)] == pytest.approx(scores, abs=0.05)  # weights of eight bits
     assert again.config.threshold == 0.3
+    together = again.detect([*queries, "a long query " * 30])
+    assert [d.score for d in together[:2]] == [again.detect([query])[0].score for query in queries]
+    with pytest.raises(InvalidInput, match="copy its folder"):
+        again.save_pretrained(tmp_path / "again")
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(BackboneError, match="does not hold a detector"):
         Detector.from_pretrained(tmp_path)

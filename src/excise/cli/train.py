@@ -32,7 +32,8 @@ def train_detector_command(
     out: Annotated[Path, typer.Option("--out", help="The folder that the detector is written to.")],
     data: Annotated[Path | None, typer.Option(help="Folder of public query sets, for learning.")] = None,
     backbone: Annotated[str, typer.Option(help="The encoder to adapt.")] = "minilm",
-    rank: Annotated[int, typer.Option(help="Rank of the low-rank terms; 0 trains the whole encoder.")] = 32,
+    rank: Annotated[int, typer.Option(help="Rank of the low-rank terms; 0 trains whole layers.")] = 32,
+    last_layers: Annotated[int, typer.Option(help="Layers that are adapted, the last ones.")] = 6,
     epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 4,
     learning_rate: Annotated[float, typer.Option(help="0 chooses one from the grid on held-out queries.")] = 1e-3,
     batch_tokens: Annotated[int, typer.Option(help="Tokens of a batch, about.")] = 512,
@@ -60,7 +61,7 @@ def train_detector_command(
         head_rate=1.0 if rank else 10.0,  # low-rank terms start from nothing, as the heads do
         seed=seed,
     )
-    config = DetectorConfig(encoder=backbone, rank=rank)
+    config = DetectorConfig(encoder=backbone, rank=rank, last_layers=last_layers)
     recipe = DetectorRecipe(data, generated, most_plain, limit, probes, config, arguments)
     with bar() as progress:
         reports = make_detector(recipe, out, not learning_rate, progress)

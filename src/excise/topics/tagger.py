@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from excise.encoders.lora import inject, merge
+from excise.encoders.lora import inject, merge, unfreeze
 from excise.errors import InvalidInput
 
 TAGS = 3  # outside of any topic, the first token of one, inside of one
@@ -44,9 +44,11 @@ class TokenTagger(nn.Module):
         what reads the query; its weights belong to the tagger from now on.
     width
         the width of its hidden states.
-    rank, alpha, last_layers
-        the size of the low-rank terms; with a rank of 0 there are none, and all of the encoder is trained but its
-        embeddings, which a few thousand queries would only teach about the words that they happen to use.
+    rank, alpha
+        the size of the low-rank terms; with a rank of 0 there are none, and whole layers are trained. The embeddings
+        never are: a few thousand queries would only teach them about the words that they happen to use.
+    last_layers
+        how many layers are adapted.
     """
 
     def __init__(self, transformer: nn.Module, width: int, rank: int, alpha: float, last_layers: int) -> None:
@@ -55,10 +57,7 @@ class TokenTagger(nn.Module):
         if rank:
             inject(self.encoder, rank, alpha, last_layers)
         else:
-            self.encoder.requires_grad_(True)
-            for module in self.encoder.modules():
-                if isinstance(module, nn.Embedding):
-                    module.requires_grad_(False)
+            unfreeze(self.encoder, last_layers)
         self.head = nn.Linear(width, TAGS)
         self.query: nn.Linear | None = nn.Linear(width, 1)
 
