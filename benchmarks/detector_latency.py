@@ -30,7 +30,7 @@ LONG = [
     "Everything on boarding schools has been sent to us twice by now, so please keep to day schools within reach of a "
     "railway station, with something about how they teach languages and what a place costs for a year.",
     "My grandmother kept bees for forty years and I would like to start with two hives behind the shed, where the lime "
-    "trees are. What does a beginner need in the first year, how much honey can I expect, and which mistakes are common?",
+    "trees are. What does a beginner need in the first year, how much honey can I expect, what mistakes are common?",
 ]
 
 
