@@ -54,14 +54,6 @@ def test_what_separates_topics_keeps_them_apart() -> None:
         assert topics(f"not Bolognini{separator}La Cava", "Bolognini La Cava") == ["Bolognini", "La Cava"]
 
 
-def test_a_word_that_starts_a_topic_ends_the_one_before() -> None:
-    query = "sandwiches no tuna egg mayonnaise"
-    tokens = [(14, 18, 0.9, 0.99), (19, 22, 0.9, 0.8), (23, 33, 0.9, 0.1)]
-    assert [topic.text for topic in read_topics(query, tokens, 0.5)] == ["tuna", "egg mayonnaise"]
-    unsure = [(start, end, chance, 0.5) for start, end, chance, _ in tokens]
-    assert [topic.text for topic in read_topics(query, unsure, 0.5)] == ["tuna egg mayonnaise"]
-
-
 def test_the_end_of_a_possessive_is_no_topic() -> None:
     for apostrophe in "'\u2019":
         query = f"no French Revolution; the Renaissance{apostrophe}s impact, and People{apostrophe}s Republic"

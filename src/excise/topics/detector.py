@@ -64,15 +64,14 @@ class Tagged(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """A query as the tagger read it: its tokens' places, chances and logits of tags, and the score of the whole."""
+    """A query as the tagger read it: its tokens' places and chances, and the score of the whole."""
 
     spans: NDArray[np.int64]
     chances: NDArray[np.float64]
-    tags: NDArray[np.float64]
     score: float
 
 
-_NOTHING = _Reading(np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty((0, 3)), 0.0)
+_NOTHING = _Reading(np.empty((0, 2), dtype=np.int64), np.empty(0), 0.0)
 
 
 class Detector:
@@ -193,17 +192,15 @@ class Detector:
             ids, mask = padded([flat[i][1].ids for i in batch])
             with torch.inference_mode():
                 judged = self.tagger(ids, mask)
-            excluded, tags = judged.excluded.double().numpy(), judged.tags.double().numpy()
+            excluded = judged.excluded.double().numpy()
             whole = [None] * len(batch) if judged.query is None else judged.query.tolist()
-            for i, *row in zip(batch, excluded, tags, whole, strict=True):
+            for i, *row in zip(batch, excluded, whole, strict=True):
                 read[i] = _reading(*flat[i], *row)
         firsts = np.cumsum([0, *(len(own) for own in parts)])
         return [_joined(read[a:b]) for a, b in pairwise(firsts.tolist())]
 
 
-def _reading(
-    query: str, part: Pieces, excluded: NDArray[np.float64], tags: NDArray[np.float64], whole: float | None
-) -> _Reading:
+def _reading(query: str, part: Pieces, excluded: NDArray[np.float64], whole: float | None) -> _Reading:
     """What the tagger's logits say of one part of a query: of its own tokens, the special ones left out."""
     own = np.flatnonzero(part.spans[:, 0] >= 0)
     spans, logits = part.spans[own], excluded[own]
@@ -212,13 +209,13 @@ def _reading(
     if any(content):
         strongest = float(logits[content].max())
         score = _chance(strongest if whole is None else (strongest + whole) / 2)
-    return _Reading(spans, 1 / (1 + np.exp(-logits)), tags[own], score)
+    return _Reading(spans, 1 / (1 + np.exp(-logits)), score)
 
 
 def _joined(parts: Sequence[_Reading]) -> _Reading:
     """The parts of a query as one: it excludes something where one of them does."""
-    spans, chances, tags, scores = zip(*parts, strict=True)
-    return _Reading(np.concatenate(spans), np.concatenate(chances), np.concatenate(tags), max(scores))
+    spans, chances, scores = zip(*parts, strict=True)
+    return _Reading(np.concatenate(spans), np.concatenate(chances), max(scores))
 
 
 def _chance(logit: float) -> float:
@@ -230,8 +227,7 @@ def _detection(query: str, read: _Reading, threshold: float) -> Detection:
         return Detection(query, False, read.score, ())
     strongest = float(read.chances.max())
     member = _MEMBER if strongest > _MEMBER else strongest * 0.999  # whatever fired must be a topic
-    starting = 1 / (1 + np.exp(read.tags[:, 2] - read.tags[:, 1]))
-    tokens = np.column_stack([read.spans, read.chances, starting]).tolist()
+    tokens = ((int(a), int(b), float(chance)) for (a, b), chance in zip(read.spans, read.chances, strict=True))
     return Detection(query, True, read.score, read_topics(query, tokens, member))
 
 

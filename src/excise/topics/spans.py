@@ -21,18 +21,15 @@ _SUFFIX = re.compile(r"(?:s|t|d|m|ll|re|ve)\b")
 _ASIDE = re.compile(rf"\(\s*(?:{CUE_WORDS})\s+((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
 
 
-def read_topics(query: str, tokens: Iterable[tuple[float, ...]], member: float) -> tuple[Topic, ...]:
+def read_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: float) -> tuple[Topic, ...]:
     """The topics that tokens name: runs of those more likely than ``member``, as whole words.
-
-    A run ends where the next word is likelier to start a topic than to go on with one.
 
     Parameters
     ----------
     query
         the query.
     tokens
-        where each token starts and ends in it, its probability and, where known, the chance that it starts a topic if
-        it belongs to one.
+        where each token starts and ends in it, and its probability.
     member
         above this probability a token belongs to a topic.
 
@@ -41,23 +38,16 @@ def read_topics(query: str, tokens: Iterable[tuple[float, ...]], member: float) 
     >>> query = "Bach (excluding the Passions) compared with Handel"
     >>> [topic.text for topic in read_topics(query, [(20, 28, 0.9), (44, 50, 0.8)], 0.5)]
     ['Passions']
-    >>> names = [(7, 10, 0.9, 0.9), (11, 16, 0.9, 0.8), (17, 22, 0.9, 0.1)]
-    >>> [topic.text for topic in read_topics("jam no fig sweet peach", names, 0.5)]
-    ['fig', 'sweet peach']
     """
     asides = [match.span(1) for match in _ASIDE.finditer(query)]
     marked: dict[tuple[int, int], float] = {}
-    anew: set[int] = set()
-    for first, last, chance, *starting in tokens:
-        start, end = int(first), int(last)
-        if starting and starting[0] > 0.5:
-            anew.add(start)
+    for start, end, chance in tokens:
         if end > start and chance > member and _allowed(query, start, asides):
             word = _whole_word(query, start, end)
             marked[word] = max(chance, marked.get(word, 0.0))
     runs: list[list[Any]] = []
     for (start, end), chance in sorted(marked.items()):
-        if runs and start not in anew and _joins(query, runs[-1][1], start, asides):
+        if runs and _joins(query, runs[-1][1], start, asides):
             runs[-1][1] = max(end, runs[-1][1])
             runs[-1][2] = max(chance, runs[-1][2])
         else:
