@@ -128,6 +128,50 @@ def test_saving_and_loading_keeps_the_scores(plain_checkpoint: Path, tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["detector.json", "detector.safetensors"]
 
 
+def test_a_detector_with_an_encoder_of_its_own_is_one_folder(plain_checkpoint: Path, tmp_path: Path) -> None:
+    import torch
+
+    torch.manual_seed(0)
+    detector = Detector.untrained(DetectorConfig(encoder=str(plain_checkpoint), rank=0))
+    for parameter in detector.tagger.parameters():
+        if parameter.requires_grad:
+            torch.nn.init.normal_(parameter, std=0.2)
+    detector.save_pretrained(tmp_path)
+    (tmp_path / "detector.json").write_text(json.dumps({"encoder": "made of something", "rank": 0, "threshold": 0.3}))
+    again = Detector.from_pretrained(tmp_path)
+    queries = ["cars, not Tesla", "bread"]
+    scores = [d.score for d in detector.detect(queries)]
+    assert [d.score for d in again.detect(queries)] == pytest.approx(scores, abs=0.05)  # weights of eight bits
+    assert again.config.threshold == 0.3
+    together = again.detect([*queries, "a long query " * 30])
+    assert [d.score for d in together[:2]] == [again.detect([query])[0].score for query in queries]
+    with pytest.raises(InvalidInput, match="copy its folder"):
+        again.save_pretrained(tmp_path / "again")
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(BackboneError, match="does not hold a detector"):
+        Detector.from_pretrained(tmp_path)
+
+
+def test_a_detector_of_version_0_2_reads_as_it_did(plain_checkpoint: Path, tmp_path: Path) -> None:
+    """It had one logit for each token: the chance that it names a topic, of which the largest was the score."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    detector = Detector.untrained(DetectorConfig(encoder=str(plain_checkpoint), rank=2, threshold=0.0))
+    detector.save_pretrained(tmp_path)
+    stored = load_file(tmp_path / "detector.safetensors")
+    state = {name: tensor for name, tensor in stored.items() if not name.startswith("query.")}
+    torch.manual_seed(1)
+    weight, bias = torch.randn(1, 32), torch.tensor([0.3])
+    save_file({**state, "head.weight": weight, "head.bias": bias}, tmp_path / "detector.safetensors")
+    old = Detector.from_pretrained(tmp_path)
+    pieces = old.tokenizer.pieces("tesla cars")
+    hidden = old.tagger.encoder(torch.tensor([pieces.ids])).last_hidden_state[0]
+    chances = torch.sigmoid(hidden @ weight[0] + bias)[1:-1].tolist()
+    assert old.tag(["tesla cars"])[0].chances.tolist() == pytest.approx(chances, abs=1e-5)
+    assert old.detect(["tesla cars"])[0].score == pytest.approx(max(chances), abs=1e-5)
+
+
 def test_what_is_no_detector_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BackboneError, match="does not hold a detector"):
         Detector.from_pretrained(tmp_path)

@@ -32,8 +32,11 @@ def train_detector_command(
     out: Annotated[Path, typer.Option("--out", help="The folder that the detector is written to.")],
     data: Annotated[Path | None, typer.Option(help="Folder of public query sets, for learning.")] = None,
     backbone: Annotated[str, typer.Option(help="The encoder to adapt.")] = "minilm",
+    rank: Annotated[int, typer.Option(help="Rank of the low-rank terms; 0 trains whole layers.")] = 32,
+    last_layers: Annotated[int, typer.Option(help="Layers that are adapted, the last ones.")] = 6,
     epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 4,
     learning_rate: Annotated[float, typer.Option(help="0 chooses one from the grid on held-out queries.")] = 1e-3,
+    batch_tokens: Annotated[int, typer.Option(help="Tokens of a batch, about.")] = 512,
     generated: Annotated[int, typer.Option(help="Generated minimal pairs.")] = 1_200,
     most_plain: Annotated[int, typer.Option(help="Ordinary queries to train on, at most.")] = 8_000,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
@@ -51,14 +54,35 @@ def train_detector_command(
     from excise.training.detector.tagging import LEARNING_RATES, DetectorArguments
 
     torch.set_num_threads(threads)
-    arguments = DetectorArguments(learning_rate=learning_rate or LEARNING_RATES[-1], epochs=epochs, seed=seed)
-    recipe = DetectorRecipe(data, generated, most_plain, limit, probes, DetectorConfig(encoder=backbone), arguments)
+    arguments = DetectorArguments(
+        learning_rate=learning_rate or LEARNING_RATES[-1],
+        epochs=epochs,
+        batch_tokens=batch_tokens,
+        head_rate=1.0 if rank else 10.0,  # low-rank terms start from nothing, as the heads do
+        seed=seed,
+    )
+    config = DetectorConfig(encoder=backbone, rank=rank, last_layers=last_layers)
+    recipe = DetectorRecipe(data, generated, most_plain, limit, probes, config, arguments)
     with bar() as progress:
         reports = make_detector(recipe, out, not learning_rate, progress)
     from excise.cli.render import show
     from excise.cli.render_training import held_out_table
 
     show(held_out_table(reports), stderr=True)
+
+
+@train.command("base")
+def train_base_command(
+    graph: Annotated[Path, typer.Argument(help="The ONNX file of a BERT, with its tokenizer.json beside it.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder that the encoder is written to.")],
+    layers: Annotated[int | None, typer.Option(help="Keep only so many layers, the first ones.")] = None,
+    heads: Annotated[int, typer.Option(help="Attention heads of a layer.")] = 12,
+) -> None:
+    """Read an encoder back from an ONNX file, as a base for ``excise train detector --backbone DIR --rank 0``."""
+    from excise.training.detector.onnx_base import write_base
+
+    shape = write_base(graph, out, layers, heads)
+    typer.echo(f"wrote {out}: {shape.num_hidden_layers} layers of width {shape.hidden_size}")
 
 
 @train.command("lengths")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,12 +103,30 @@ class Bert(nn.Module):
         return BertOutput(hidden, tuple(states) if output_hidden_states else ())
 
 
+def attend_to_all(bert: Bert) -> None:
+    """Let no attention be dropped in training: it then has a kernel that is twice as fast."""
+    for module in bert.modules():
+        if isinstance(module, _SelfAttention):
+            module.dropout = 0.0
+
+
+def read_shape(file: Path) -> BertShape:
+    """The sizes that a ``config.json`` names."""
+    return BertShape.of(json.loads(file.read_text(encoding="utf-8")))
+
+
+def write_shape(shape: BertShape, file: Path) -> None:
+    """Write a BERT's sizes as a ``config.json``."""
+    config = {"model_type": "bert", "hidden_act": "gelu", **asdict(shape)}
+    file.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
 def load_bert(folder: Path) -> Bert:
     """The BERT of a folder with ``config.json`` and ``model.safetensors``, not in training."""
     from safetensors.torch import load_file
 
     try:
-        shape = BertShape.of(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+        shape = read_shape(folder / "config.json")
         weights = load_file(folder / "model.safetensors")
     except (OSError, ValueError, TypeError) as error:
         raise BackboneError(f"{folder} does not hold a BERT: {error}.") from error

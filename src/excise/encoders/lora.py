@@ -118,6 +118,13 @@ def inject(encoder: nn.Module, rank: int = 8, alpha: float = 16.0, last_layers: 
             setattr(parent, name, LoraLinear(child, rank, alpha))
 
 
+def unfreeze(encoder: nn.Module, last_layers: int) -> None:
+    """Let all weights of an encoder's last layers be trained, in place of low-rank terms beside them, and no others."""
+    encoder.requires_grad_(False)
+    for layer in _layers(encoder)[-last_layers:]:
+        layer.requires_grad_(True)
+
+
 def merge(encoder: nn.Module) -> None:
     """Fold every low-rank term into its linear map: the same outputs at the frozen encoder's cost."""
     for parent in list(encoder.modules()):

@@ -53,6 +53,11 @@ class TextTokenizer:
         self._mask = mask
 
     @property
+    def content(self) -> str:
+        """The tokenizer as the tokenizers library writes it."""
+        return str(self._tokenizer.to_str())
+
+    @property
     def mask_id(self) -> int:
         """The id of the token that hides another one in training."""
         found = None if self._mask is None else self._tokenizer.token_to_id(self._mask)

@@ -1,17 +1,19 @@
 """The detector: reads a query, and finds the words that name what it excludes, if it excludes anything.
 
-A low-rank adaptation of the encoder and a linear head give each token the probability that it names an excluded topic.
-The detector fires when the largest of them passes the threshold; the topics are then the words over it. It
-needs the text of the query only, so the shipped one serves any backbone.
+An encoder that was trained for it and a linear head give each token the chances of three tags: outside of any topic,
+the first token of one, inside of one. The detector fires when the largest chance that a token belongs to a topic passes
+the threshold. It needs the text of the query only, so the shipped one serves any backbone.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.encoders.backbone import DEFAULT, load_backbone
-from excise.encoders.batching import batches, padded
+from excise.encoders.batching import PADDED_TOKENS, batches, padded
 from excise.errors import BackboneError, InvalidInput
 from excise.results import Detection
 from excise.text import checked_query
@@ -27,11 +29,14 @@ from excise.topics.spans import read_topics
 from excise.topics.words import is_content
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from excise.encoders.token_encoder import TokenEncoder
-    from excise.encoders.tokens import TextTokenizer
+    from excise.encoders.tokens import Pieces, TextTokenizer
     from excise.topics.tagger import TokenTagger
 
 WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
+ENCODER, TOKENIZER = "config.json", "tokenizer.json"  # only where the encoder is the detector's own
 _MEMBER = 0.36  # a token belongs to a topic above this probability; where none reaches it, above the threshold
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
 
@@ -40,7 +45,8 @@ _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no lon
 class DetectorConfig:
     """How a detector is made: its encoder, the size of its adaptation, and the threshold it fires at.
 
-    The threshold of a detector that is not calibrated yet is the paper's theta.
+    With a rank of 0 the whole encoder was trained, and stands in the detector's own file: ``encoder`` then only says
+    what it was made from. The threshold of a detector that is not calibrated yet is the paper's theta.
     """
 
     encoder: str = "minilm"
@@ -57,6 +63,17 @@ class Tagged(NamedTuple):
     chances: NDArray[np.float64]
 
 
+class _Reading(NamedTuple):
+    """A query as the tagger read it: its tokens' places and chances, and the score of the whole."""
+
+    spans: NDArray[np.int64]
+    chances: NDArray[np.float64]
+    score: float
+
+
+_NOTHING = _Reading(np.empty((0, 2), dtype=np.int64), np.empty(0), 0.0)
+
+
 class Detector:
     """Finds the excluded topics of queries. Any number of threads may share one.
 
@@ -68,14 +85,20 @@ class Detector:
         self.tokenizer = tokenizer
         self.config = config
 
+    @property
+    def _eight_bits(self) -> bool:
+        from excise.encoders.eight_bits import EightBitBert
+
+        return isinstance(self.tagger.encoder, EightBitBert)
+
     @classmethod
     def untrained(cls, config: DetectorConfig | None = None) -> Detector:
         """A detector with fresh weights, to be trained."""
         from excise.topics.tagger import TokenTagger
 
         config = config or DetectorConfig()
-        encoder = _encoder(config.encoder)
-        tagger = TokenTagger(encoder, config.rank, config.alpha, config.last_layers)
+        encoder = _encoder(config)
+        tagger = TokenTagger(encoder.transformer, encoder.width, config.rank, config.alpha, config.last_layers)
         return cls(tagger, encoder.tokenizer, config)
 
     @classmethod
@@ -87,7 +110,9 @@ class Detector:
         try:
             config = DetectorConfig(**json.loads((path / CONFIG).read_text(encoding="utf-8")))
             state = load_file(path / WEIGHTS)
-        except (OSError, ValueError, TypeError) as error:
+            if config.rank == 0:
+                return cls(*_whole(path, state), config)._in_eight_bits()
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise BackboneError(f"{path} does not hold a detector: {error}.") from error
         detector = cls.untrained(config)
         detector.tagger.load_state(state)
@@ -95,12 +120,24 @@ class Detector:
         return detector
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write the trained weights and the configuration. The encoder's own weights are not written."""
+        """Write the trained weights and the configuration; the encoder too where all of it was trained."""
         from safetensors.torch import save_file
 
-        path = Path(folder)
+        from excise.encoders.bert import Bert, write_shape
+        from excise.encoders.packed import pack
+
+        path, encoder = Path(folder), self.tagger.encoder
+        if self._eight_bits:
+            raise InvalidInput(
+                "a detector that was loaded with eight-bit weights is not written again: copy its folder."
+            )
         path.mkdir(parents=True, exist_ok=True)
-        save_file(self.tagger.state(), path / WEIGHTS)
+        if self.config.rank == 0 and isinstance(encoder, Bert):  # nothing else is ever trained whole
+            write_shape(encoder.shape, path / ENCODER)
+            (path / TOKENIZER).write_text(self.tokenizer.content, encoding="utf-8")
+            save_file(pack(self.tagger.state_dict()), path / WEIGHTS)
+        else:
+            save_file(self.tagger.state(), path / WEIGHTS)
         (path / WEIGHTS).chmod(0o644)
         (path / CONFIG).write_text(json.dumps(asdict(self.config), indent=1) + "\n", encoding="utf-8")
 
@@ -124,38 +161,74 @@ class Detector:
         """
         fires_above = self.config.threshold if threshold is None else _checked_threshold(threshold)
         texts = [checked_query(query) for query in queries]
-        tagged = self.tag(texts)
-        return [_detection(text, tokens, fires_above) for text, tokens in zip(texts, tagged, strict=True)]
+        read = self._read(texts)
+        return [_detection(text, reading, fires_above) for text, reading in zip(texts, read, strict=True)]
 
     def tag(self, queries: Sequence[str]) -> list[Tagged]:
         """Each token's probability. A query longer than the encoder reads is read in several parts, which overlap."""
+        return [Tagged(reading.spans, reading.chances) for reading in self._read(queries)]
+
+    def _in_eight_bits(self) -> Detector:
+        """The same detector, faster: it can be asked from now on, and neither trained nor written."""
+        import torch
+
+        from excise.encoders.bert import Bert
+        from excise.encoders.eight_bits import EightBitBert
+
+        encoder = self.tagger.encoder
+        if isinstance(encoder, Bert) and torch.backends.quantized.engine != "none":
+            self.tagger.encoder = EightBitBert(encoder)
+        return self
+
+    def _read(self, queries: Sequence[str]) -> list[_Reading]:
         import torch
 
         parts = [self.tokenizer.parts(query, _WINDOW, _WINDOW // 3) for query in queries]
-        flat = [part for own in parts for part in own]
-        chances: list[NDArray[np.float64]] = [np.empty(0)] * len(flat)
-        for batch in batches([len(part.ids) for part in flat]):
-            ids, mask = padded([flat[i].ids for i in batch])
+        flat = [(query, part) for query, own in zip(queries, parts, strict=True) for part in own]
+        read: list[_Reading] = [_NOTHING] * len(flat)
+        # Eight-bit weights read one text at a time, which is what makes a batch change nothing.
+        room = 1 if self._eight_bits else PADDED_TOKENS
+        for batch in batches([len(part.ids) for _, part in flat], room):
+            ids, mask = padded([flat[i][1].ids for i in batch])
             with torch.inference_mode():
-                rows = torch.sigmoid(self.tagger(ids, mask)).double().numpy()
-            for i, row in zip(batch, rows, strict=True):
-                chances[i] = row[: len(flat[i].ids)]
-        found, first = [], 0
-        for own in parts:
-            spans = np.concatenate([part.spans for part in own])
-            joined = np.concatenate(chances[first : first + len(own)])
-            found.append(Tagged(spans[spans[:, 0] >= 0], joined[spans[:, 0] >= 0]))
-            first += len(own)
-        return found
+                judged = self.tagger(ids, mask)
+            excluded = judged.excluded.double().numpy()
+            whole = [None] * len(batch) if judged.query is None else judged.query.tolist()
+            for i, *row in zip(batch, excluded, whole, strict=True):
+                read[i] = _reading(*flat[i], *row)
+        firsts = np.cumsum([0, *(len(own) for own in parts)])
+        return [_joined(read[a:b]) for a, b in pairwise(firsts.tolist())]
 
 
-def _detection(query: str, tagged: Tagged, threshold: float) -> Detection:
-    content = [is_content(query[start:end]) for start, end in tagged.spans]
-    score = float(tagged.chances[content].max()) if any(content) else 0.0
-    fired = score > threshold
-    member = _MEMBER if score > _MEMBER else threshold  # whatever fired must be a topic
-    tokens = ((int(start), int(end), float(chance)) for (start, end), chance in zip(*tagged, strict=True))
-    return Detection(query, fired, score, read_topics(query, tokens, member) if fired else ())
+def _reading(query: str, part: Pieces, excluded: NDArray[np.float64], whole: float | None) -> _Reading:
+    """What the tagger's logits say of one part of a query: of its own tokens, the special ones left out."""
+    own = np.flatnonzero(part.spans[:, 0] >= 0)
+    spans, logits = part.spans[own], excluded[own]
+    content = [is_content(query[start:end]) for start, end in spans]
+    score = 0.0
+    if any(content):
+        strongest = float(logits[content].max())
+        score = _chance(strongest if whole is None else (strongest + whole) / 2)
+    return _Reading(spans, 1 / (1 + np.exp(-logits)), score)
+
+
+def _joined(parts: Sequence[_Reading]) -> _Reading:
+    """The parts of a query as one: it excludes something where one of them does."""
+    spans, chances, scores = zip(*parts, strict=True)
+    return _Reading(np.concatenate(spans), np.concatenate(chances), max(scores))
+
+
+def _chance(logit: float) -> float:
+    return 1 / (1 + math.exp(-max(-700.0, logit)))
+
+
+def _detection(query: str, read: _Reading, threshold: float) -> Detection:
+    if read.score <= threshold:
+        return Detection(query, False, read.score, ())
+    strongest = float(read.chances.max())
+    member = _MEMBER if strongest > _MEMBER else strongest * 0.999  # whatever fired must be a topic
+    tokens = ((int(a), int(b), float(chance)) for (a, b), chance in zip(read.spans, read.chances, strict=True))
+    return Detection(query, True, read.score, read_topics(query, tokens, member))
 
 
 def _checked_threshold(threshold: float) -> float:
@@ -164,13 +237,36 @@ def _checked_threshold(threshold: float) -> float:
     return float(threshold)
 
 
-def _encoder(name: str) -> TokenEncoder:
+def _encoder(config: DetectorConfig) -> TokenEncoder:
     """An encoder of the detector's own, whose weights it may change."""
-    if name == DEFAULT:
-        from excise.encoders.embedded import embedded_encoder
+    from excise.encoders.bert import attend_to_all
+    from excise.encoders.embedded import EmbeddedEncoder, embedded_encoder
 
-        return embedded_encoder(projected=False)
-    return load_backbone(name).encoder
+    if config.encoder != DEFAULT and config.rank:
+        return load_backbone(config.encoder).encoder
+    # Only a plain BERT can be written whole.
+    own = (
+        embedded_encoder(projected=False) if config.encoder == DEFAULT else EmbeddedEncoder(Path(config.encoder), None)
+    )
+    if config.rank == 0:
+        attend_to_all(own.bert)
+    return own
+
+
+def _whole(folder: Path, stored: dict[str, Tensor]) -> tuple[TokenTagger, TextTokenizer]:
+    """The network and the tokenizer of a folder that holds all of both."""
+    import torch
+
+    from excise.encoders.bert import Bert, read_shape
+    from excise.encoders.packed import unpack
+    from excise.encoders.tokens import TextTokenizer
+    from excise.topics.tagger import TokenTagger
+
+    shape = read_shape(folder / ENCODER)
+    with torch.device("meta"):  # every weight comes from the file
+        tagger = TokenTagger(Bert(shape), shape.hidden_size, 0, 1.0, shape.num_hidden_layers)
+    tagger.load_state_dict(unpack(stored), assign=True)
+    return tagger, TextTokenizer((folder / TOKENIZER).read_text(encoding="utf-8"))
 
 
 @cache

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from excise.cli.app import app
+from excise.encoders.bert import load_bert
 from excise.errors import InvalidInput
-from excise.topics.detector import DetectorConfig
+from excise.topics.detector import Detector, DetectorConfig
 from excise.training.detector.detector_recipe import DetectorRecipe
 from excise.training.detector.examples import Example
 from excise.training.detector.lengths import GROUPS, VARIANTS, compare_lengths, variant
-from excise.training.detector.tagging import DetectorArguments, span_scores, train_detector
+from excise.training.detector.tagging import DetectorArguments, _item, _pairs, span_scores, train_detector
 
 TEXTS = ["cars", "tea", "novels", "chess openings", "moons", "guitars", "bridges", "cheese"]
 EXAMPLES = [
@@ -43,6 +45,37 @@ def test_it_learns_the_construction_and_not_the_words(config: DetectorConfig) ->
     scores = span_scores(detector, unseen)
     assert scores[0] > 0.76 > scores[1]
     assert [topic.text for topic in detector.detect(["rivers not congo"])[0].topics] == ["congo"]
+
+
+def test_the_whole_encoder_is_trained_but_for_its_words(plain_checkpoint: Path) -> None:
+    arguments = DetectorArguments(learning_rate=2e-3, epochs=25, batch_tokens=128, head_rate=5.0)
+    detector = train_detector(EXAMPLES, arguments, DetectorConfig(encoder=str(plain_checkpoint), rank=0))
+    first, second = detector.detect(["rivers not congo", "rivers and congo"])
+    assert first.score > 0.76 > second.score
+    base = load_bert(plain_checkpoint)
+    assert torch.equal(
+        detector.tagger.encoder.embeddings.word_embeddings.weight, base.embeddings.word_embeddings.weight
+    )
+    assert not torch.equal(
+        detector.tagger.encoder.encoder.layer[0].output.dense.weight, base.encoder.layer[0].output.dense.weight
+    )
+
+
+def test_an_exclusion_goes_through_with_its_partner() -> None:
+    """Each batch holds both members of its pairs, the exclusion first: they are compared with each other."""
+    names = ("a", "b", "c", "d")
+    fires = [Example(f"{name} " * 9 + "not x", ((22, 23),), "t", "e", pair=name) for name in names]
+    partners = [Example(f"{name} and x", (), "t", "p", pair=name) for name in names]
+    rows = [*partners, Example("alone", (), "t", "plain"), *fires]
+    units = _pairs(rows)
+    assert sorted(map(len, units)) == [1, 2, 2, 2, 2]
+    assert all([rows[i].fires for i in unit] == [True, False] for unit in units if len(unit) == 2)
+
+
+def test_tags_say_where_a_topic_starts(plain_checkpoint: Path) -> None:
+    tokenizer = Detector.untrained(DetectorConfig(encoder=str(plain_checkpoint), rank=2)).tokenizer
+    item = _item(tokenizer, Example("no salt sea air", ((3, 7), (8, 15)), "t", "e"), 20)
+    assert item.tags == [0, 0, 1, 1, 2, 0]
 
 
 def test_an_interrupted_run_ends_like_an_uninterrupted_one(config: DetectorConfig, tmp_path: Path) -> None:

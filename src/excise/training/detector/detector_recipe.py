@@ -74,18 +74,26 @@ def make_detector(
         recipe = replace(recipe, arguments=replace(recipe.arguments, learning_rate=best))
     train, held = recipe.examples(probes_held_out=True)
     told = with_loss(progress, "measuring")
-    judged = train_detector(train, recipe.arguments, recipe.config, told, out / "validation-run")
+    twin = train_detector(train, recipe.arguments, recipe.config, told, out / "validation-run")
+    judged = _as_loaded(twin, recipe.config, out)
     calibration = choose_threshold(span_scores(judged, held), held, recipe.config.threshold)
     recipe = replace(recipe, config=replace(recipe.config, threshold=calibration.threshold))
-    shipped = Detector(judged.tagger, judged.tokenizer, recipe.config)
-    reports = validate(shipped, held)
+    reports = validate(Detector(judged.tagger, judged.tokenizer, recipe.config), held)
     if recipe.probes:
         train, _ = recipe.examples(probes_held_out=False)
         told = with_loss(progress, "training")
-        shipped = train_detector(train, recipe.arguments, recipe.config, told, out / "final-run")
-    shipped.save_pretrained(out)
+        twin = train_detector(train, recipe.arguments, recipe.config, told, out / "final-run")
+    _as_loaded(twin, recipe.config, out)
     _write_card(out, recipe, len(train), reports, calibration, rates)
     return reports
+
+
+def _as_loaded(trained: Detector, config: DetectorConfig, out: Path) -> Detector:
+    """Write a detector, and read it as a user will: with weights as they are stored."""
+    if config.rank == 0:  # the folder that the base was read from is of no use to anybody else
+        config = replace(config, encoder=Path(config.encoder).name)
+    Detector(trained.tagger, trained.tokenizer, config).save_pretrained(out)
+    return Detector.from_pretrained(out) if config.rank == 0 else trained
 
 
 def rate_scores(
@@ -118,6 +126,9 @@ def _write_card(
     command = f"excise train detector --out DIR --epochs {recipe.arguments.epochs} --seed {recipe.arguments.seed}"
     command += f" --learning-rate {0 if rates else recipe.arguments.learning_rate:g} --generated {recipe.generated}"
     command += f" --most-plain {recipe.most_plain}" + (" --data DATA" if recipe.data else "")
+    command += f" --rank {recipe.config.rank} --last-layers {recipe.config.last_layers}"
+    command += f" --batch-tokens {recipe.arguments.batch_tokens}"
+    command += "" if recipe.config.encoder == "minilm" else " --backbone BASE"
     command += "" if recipe.probes else " --no-probes"
     rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))
     public = (
@@ -132,9 +143,12 @@ def _write_card(
     each = ", ".join(f"{rate:g}: {youden:.3f}" for rate, youden in rates.items())
     config, tried = recipe.config, each or "none, the rate was given"
     admissible = f"{min(calibration.admissible, default=0)} to {max(calibration.admissible, default=0)}"
-    card = f"""# Detector on {config.encoder}
+    adapted = f"A rank-{config.rank} low-rank adaptation of the encoder's last {config.last_layers} layers"
+    if config.rank == 0:
+        adapted = f"An encoder of its own, its last {config.last_layers} layers trained, eight bits a weight,"
+    card = f"""# Detector on {Path(config.encoder).name}
 
-A rank-{config.rank} low-rank adaptation of the encoder's last {config.last_layers} layers and a linear token head.
+{adapted} with a head that tags tokens and one that judges the query.
 It marks the words of a query that name an excluded topic, and fires above {config.threshold}.
 
 - Command: `{command}`

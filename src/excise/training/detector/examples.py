@@ -30,13 +30,17 @@ DECOYS = ("decoys", "decoys_more", "decoys_third", "decoys_fourth", "decoys_fift
 
 @dataclass(frozen=True)
 class Example:
-    """A query, the character spans that name its excluded topics (none: it excludes nothing), and where it is from."""
+    """A query, the character spans that name its excluded topics (none: it excludes nothing), and where it is from.
+
+    An exclusion and the partner that was written for it, which excludes nothing, bear the same ``pair``.
+    """
 
     text: str
     spans: tuple[tuple[int, int], ...]
     source: str
     form: str
     held_out: bool = False
+    pair: str = ""
 
     @property
     def fires(self) -> bool:
@@ -64,9 +68,10 @@ def own_examples() -> Iterator[Example]:
     for row in _rows(_data("own/queries.jsonl")):
         meta, held = row["metadata"], row["split"] != "train"
         source = f"own-{meta['tier'] if meta.get('excluded') else 'control'}"
-        yield _example(row["text"], meta.get("excluded") or (), source, meta["form"], held)
+        pair = f"own {row['_id']}" if meta.get("partner") else ""
+        yield _example(row["text"], meta.get("excluded") or (), source, meta["form"], held, pair)
         if meta.get("partner"):
-            yield Example(meta["partner"], (), "own-partner", "partner", held)
+            yield Example(meta["partner"], (), "own-partner", "partner", held, pair)
 
 
 def probe_examples(held_out: bool) -> Iterator[Example]:
@@ -76,17 +81,19 @@ def probe_examples(held_out: bool) -> Iterator[Example]:
     for name in ("decoys_short", "decoys_long"):
         for row in _rows(_data(f"own/{name}.jsonl")):
             yield Example(row["text"], (), name, "decoy", held_out)
-    for row in _rows(_data("own/pairs_trap.jsonl")):
-        yield _example(row["fire"]["text"], row["fire"]["excluded"], "trap-fire", "trap", held_out)
-        yield Example(row["nofire"]["text"], (), "trap-nofire", "trap", held_out)
+    for number, row in enumerate(_rows(_data("own/pairs_trap.jsonl"))):
+        pair = f"trap {number}"
+        yield _example(row["fire"]["text"], row["fire"]["excluded"], "trap-fire", "trap", held_out, pair)
+        yield Example(row["nofire"]["text"], (), "trap-nofire", "trap", held_out, pair)
 
 
 def written_examples() -> Iterator[Example]:
     """Minimal pairs and decoys that were written by hand for training."""
     for name in WRITTEN:
-        for row in _rows(_data(f"detector/{name}.jsonl")):
-            yield _example(row["fire"]["text"], row["fire"]["excluded"], f"written-{name}", row["fire"]["form"])
-            yield Example(row["nofire"]["text"], (), f"written-{name}", "partner")
+        for number, row in enumerate(_rows(_data(f"detector/{name}.jsonl"))):
+            fire, source, pair = row["fire"], f"written-{name}", f"{name} {number}"
+            yield _example(fire["text"], fire["excluded"], source, fire["form"], pair=pair)
+            yield Example(row["nofire"]["text"], (), source, "partner", pair=pair)
     for name in DECOYS:
         for row in _rows(_data(f"detector/{name}.jsonl")):
             yield Example(row["text"], (), "written-decoys", "decoy")
@@ -94,9 +101,10 @@ def written_examples() -> Iterator[Example]:
 
 def generated_examples(pairs: int, seed: int) -> Iterator[Example]:
     """Contrastive minimal pairs from frames and subjects."""
-    for pair in minimal_pairs(pairs, seed):
-        yield _example(pair.fire, pair.topics, "generated", pair.form)
-        yield Example(pair.nofire, (), "generated", "partner")
+    for number, made in enumerate(minimal_pairs(pairs, seed)):
+        pair = f"generated {number}"
+        yield _example(made.fire, made.topics, "generated", made.form, pair=pair)
+        yield Example(made.nofire, (), "generated", "partner", pair=pair)
 
 
 def public_examples(folder: Path, seed: int) -> Iterator[Example]:
@@ -132,11 +140,13 @@ def balanced(examples: Iterable[Example], seed: int, most_plain: int = 6_000) ->
     return mixed
 
 
-def _example(text: str, topics: Iterable[str], source: str, form: str, held_out: bool = False) -> Example:
+def _example(
+    text: str, topics: Iterable[str], source: str, form: str, held_out: bool = False, pair: str = ""
+) -> Example:
     spans = located(text, topics)
     if spans is None:
         raise BadCorpus(f"{source}: a topic of {text!r} does not stand in it: {list(topics)}.")
-    return Example(text, spans, source, form, held_out)
+    return Example(text, spans, source, form, held_out, pair)
 
 
 def _data(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Training the detector: token labels and one label per query, a frozen encoder, a few hundred thousand weights."""
+"""Training the detector: a tag for each token, one label per query, and pairs that must come apart."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from excise.topics.words import is_content
 from excise.training.detector.examples import Example
 from excise.training.epochs import StepProgress, descend, rate_at, resume, save
 
+_MARGIN = 2.0  # in logits: as far as an exclusion is pushed above its partner
 LEARNING_RATES = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3)  # the paper's grid for adapters
 
 
@@ -38,6 +39,10 @@ class DetectorArguments:
         share of the content tokens that are hidden, so that no single word decides.
     averaging
         the trained weights are an exponential average over the steps, with this decay; 0 takes the last ones.
+    pair_weight
+        what it counts that a query scores above its partner, which says almost the same and excludes nothing.
+    head_rate
+        the head learns so many times as fast as the encoder: it starts from nothing.
     """
 
     learning_rate: float = 1e-3
@@ -50,6 +55,8 @@ class DetectorArguments:
     typo_rate: float = 0.1
     mask_rate: float = 0.05
     averaging: float = 0.995
+    pair_weight: float = 0.5
+    head_rate: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -59,11 +66,15 @@ class DetectorArguments:
 
 @dataclass(frozen=True, eq=False)
 class _Item:
-    """One tokenised query: which tokens name the topic, which can, and which count at all."""
+    """One tokenised query: each token's tag, and which tokens can name a topic."""
 
     ids: list[int]
-    labels: list[float]
+    tags: list[int]
     content: list[bool]
+
+    @property
+    def fires(self) -> bool:
+        return any(tag and content for tag, content in zip(self.tags, self.content, strict=True))
 
 
 def train_detector(
@@ -90,9 +101,9 @@ def train_detector(
     detector = Detector.untrained(config)
     items = [_item(detector.tokenizer, example, arguments.max_tokens) for example in examples]
     tagger, average = detector.tagger, _Average(detector.tagger, arguments.averaging)
-    trained = [parameter for parameter in tagger.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=arguments.learning_rate, weight_decay=0.01)
-    plan = [list(_batches(items, arguments, epoch)) for epoch in range(arguments.epochs)]
+    trained, optimizer = _optimizer(tagger, arguments)
+    together = _pairs(examples)
+    plan = [list(_batches(items, together, arguments, epoch)) for epoch in range(arguments.epochs)]
     steps = sum(len(batches) for batches in plan)
     run = json.dumps({**asdict(arguments), "examples": _digest(examples)}, sort_keys=True)
     start, kept = resume(checkpoints, optimizer, run)
@@ -107,7 +118,7 @@ def train_detector(
         torch.manual_seed(arguments.seed * 1000 + epoch)
         varied = _varied(detector.tokenizer, examples, items, arguments, epoch)
         for batch in plan[epoch]:
-            loss = _loss(tagger, [varied[i] for i in batch], arguments)
+            loss = _loss(tagger, [[varied[i] for i in unit] for unit in batch], arguments)
             descend(loss, trained, optimizer, scheduler)
             average.update(tagger)
             done += 1
@@ -126,8 +137,29 @@ def _digest(examples: Sequence[Example]) -> str:
 
 def _item(tokenizer: TextTokenizer, example: Example, max_tokens: int) -> _Item:
     pieces = tokenizer.pieces(example.text, most=max_tokens)
-    labels = [float(any(a < end and b > start and b > a for start, end in example.spans)) for a, b in pieces.spans]
-    return _Item(pieces.ids, labels, [is_content(example.text[a:b]) for a, b in pieces.spans])
+    tags, before = [], -1
+    for a, b in pieces.spans:
+        topic = next((i for i, (start, end) in enumerate(example.spans) if a < end and b > start and b > a), -1)
+        tags.append(0 if topic < 0 else 2 if topic == before else 1)
+        before = topic
+    return _Item(pieces.ids, tags, [is_content(example.text[a:b]) for a, b in pieces.spans])
+
+
+def _optimizer(tagger: TokenTagger, arguments: DetectorArguments) -> tuple[list[nn.Parameter], torch.optim.Optimizer]:
+    """What is trained, and what trains it."""
+    encoder = [parameter for parameter in tagger.encoder.parameters() if parameter.requires_grad]
+    head = [parameter for name, parameter in tagger.named_parameters() if not name.startswith("encoder.")]
+    rate = arguments.learning_rate
+    groups = [{"params": encoder, "lr": rate}, {"params": head, "lr": rate * arguments.head_rate}]
+    return [*encoder, *head], torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
+
+
+def _pairs(examples: Sequence[Example]) -> list[list[int]]:
+    """Which queries go through together: an exclusion with its partner, any other alone."""
+    units: dict[str, list[int]] = {}
+    for i, example in enumerate(examples):
+        units.setdefault(example.pair or f"#{i}", []).append(i)
+    return [sorted(unit, key=lambda i: not examples[i].fires) for unit in units.values()]
 
 
 class _Average:
@@ -170,7 +202,7 @@ def _varied(
             item = _item(tokenizer, replace(example, text=mistyped(example.text, chooser)), arguments.max_tokens)
         hidden = [content and chooser.random() < arguments.mask_rate for content in item.content]
         ids = [tokenizer.mask_id if hide else token for token, hide in zip(item.ids, hidden, strict=True)]
-        varied.append(_Item(ids, item.labels, item.content))
+        varied.append(_Item(ids, item.tags, item.content))
     return varied
 
 
@@ -189,37 +221,51 @@ def mistyped(text: str, chooser: random.Random) -> str:
     return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
 
 
-def _batches(items: Sequence[_Item], arguments: DetectorArguments, epoch: int) -> Iterator[list[int]]:
+def _batches(
+    items: Sequence[_Item], together: Sequence[list[int]], arguments: DetectorArguments, epoch: int
+) -> Iterator[list[list[int]]]:
     """Batches of queries of like length, about ``batch_tokens`` tokens each, in an order of the epoch's own."""
     chooser = random.Random(arguments.seed * 1000 + epoch)
-    order = sorted(range(len(items)), key=lambda i: (len(items[i].ids) + chooser.uniform(0, 6), i))
-    batches: list[list[int]] = [[]]
-    for i in order:
-        if batches[-1] and (len(batches[-1]) + 1) * len(items[i].ids) > arguments.batch_tokens:
+    widths = [max(len(items[i].ids) for i in unit) for unit in together]
+    order = sorted(range(len(together)), key=lambda u: (widths[u] + chooser.uniform(0, 6), u))
+    batches: list[list[list[int]]] = [[]]
+    rows = width = 0
+    for u in order:
+        rows, width = rows + len(together[u]), max(width, widths[u])
+        if batches[-1] and rows * width > arguments.batch_tokens:
             batches.append([])
-        batches[-1].append(i)
+            rows, width = len(together[u]), widths[u]
+        batches[-1].append(together[u])
     chooser.shuffle(batches)
     yield from batches
 
 
-def _loss(tagger: nn.Module, batch: Sequence[_Item], arguments: DetectorArguments) -> Tensor:
-    """Token cross-entropy, and the same for the query as a whole: its strongest content token against its label."""
-    width = max(len(item.ids) for item in batch)
+def _loss(tagger: TokenTagger, batch: Sequence[Sequence[_Item]], arguments: DetectorArguments) -> Tensor:
+    """Cross-entropy of the tags; the same for the query as a whole, which its strongest content token speaks for; and
+    how far each exclusion stands above its partner."""
+    items = [item for unit in batch for item in unit]
+    width = max(len(item.ids) for item in items)
 
     def padded(rows: list[list[Any]], kind: torch.dtype) -> Tensor:
         return torch.tensor([row + [0] * (width - len(row)) for row in rows], dtype=kind)
 
-    ids = padded([item.ids for item in batch], torch.long)
-    mask = padded([[1] * len(item.ids) for item in batch], torch.long)
-    labels = padded([item.labels for item in batch], torch.float)
-    content = padded([item.content for item in batch], torch.bool)
-    logits = tagger(ids, mask)
-    weights = torch.where(labels > 0, arguments.positive_weight, 1.0) * mask
-    token_loss = nn.functional.binary_cross_entropy_with_logits(logits, labels, weights, reduction="sum")
-    strongest = torch.where(content, logits, torch.full_like(logits, -30.0)).max(dim=1).values
-    fires = (labels * content).max(dim=1).values
+    mask = padded([[1] * len(item.ids) for item in items], torch.long)
+    tags = padded([item.tags for item in items], torch.long)
+    content = padded([list(item.content) for item in items], torch.bool)
+    judged = tagger(padded([item.ids for item in items], torch.long), mask)
+    weights = torch.where(tags > 0, arguments.positive_weight, 1.0) * mask
+    token_loss = (nn.functional.cross_entropy(judged.tags.transpose(1, 2), tags, reduction="none") * weights).sum()
+    strongest = judged.excluded.masked_fill(~content, -30.0).amax(dim=1)
+    fires = torch.tensor([float(item.fires) for item in items])
     query_loss = nn.functional.binary_cross_entropy_with_logits(strongest, fires)
-    return token_loss / len(batch) / 8 + arguments.query_weight * query_loss
+    query_loss = query_loss + 0.5 * nn.functional.binary_cross_entropy_with_logits(judged.query, fires)
+    loss = token_loss / len(items) / 8 + arguments.query_weight * query_loss
+    firsts = np.cumsum([0, *(len(unit) for unit in batch)])[:-1]
+    paired = [int(first) for first, unit in zip(firsts, batch, strict=True) if [i.fires for i in unit] == [True, False]]
+    if paired:
+        apart = strongest[paired] - strongest[[first + 1 for first in paired]]
+        loss = loss + arguments.pair_weight * nn.functional.softplus(_MARGIN - apart).mean()
+    return loss
 
 
 def span_scores(detector: Detector, examples: Sequence[Example]) -> np.ndarray[Any, np.dtype[np.float64]]:
