@@ -87,7 +87,13 @@ def test_the_summary(finished: Path, small_suite: Path) -> None:
     assert metrics["systems"]["paper+k=5"]["not_shortlisted"] > 0 == paper["not_shortlisted"]
     config = metrics["config"]
     assert (config["labels"], config["limit"], config["depth"]) == ("small.jsonl", None, 100)
-    assert set(config["fingerprints"]) == {"adapter", "backbone", "corpus small", "labels"}  # the detector has no part
+    assert set(config["fingerprints"]) == {
+        "adapter",
+        "backbone",
+        "corpus small",
+        "coverage",
+        "labels",
+    }  # the detector has no part
 
 
 def test_a_line_per_system_and_search_says_what_the_product_does(

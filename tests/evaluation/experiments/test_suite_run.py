@@ -82,7 +82,7 @@ def test_the_summary(finished: Path) -> None:
     assert {"low", "high", "p_value"} <= set(against)
     config = metrics["config"]
     assert (config["backbone"], config["limit"], config["baseline"]) == ("minilm", 18, "frozen")
-    assert set(config["fingerprints"]) == {"adapter", "backbone", "corpus", "queries"}
+    assert set(config["fingerprints"]) == {"adapter", "backbone", "corpus", "coverage", "queries"}
     assert (config["rule"], config["constants"]["caution"]) == ("coverage", 0.45)
 
 
