@@ -124,13 +124,17 @@ PRESETS = {
 }
 
 
-def resolve(settings: Settings | str | None = None, **changes: Any) -> Settings:
+def resolve(settings: Settings | str | None = None, caution: float | None = None, **changes: Any) -> Settings:
     """Settings from a preset's name (or from settings), and what is changed about it; a change to None is no change.
+
+    ``caution`` is how sure to be before a candidate is removed (:meth:`Settings.with_caution`).
 
     Examples
     --------
     >>> resolve().rule, resolve("paper").reembed, resolve("frozen-paper", reembed_first=None).rule
     ('coverage', True, 'paper')
+    >>> resolve(caution=0.9).coverage.caution
+    0.9
     >>> resolve("best")
     Traceback (most recent call last):
         ...
@@ -150,4 +154,5 @@ scoring, whole_query, reembed, reembed_first, adapter_fusion, second_look, fire_
     for name in changes:
         if name not in known:
             raise InvalidInput(f"there is no setting {name!r}; there are {', '.join(known)}.")
-    return replace(base, **{name: value for name, value in changes.items() if value is not None})
+    changed = replace(base, **{name: value for name, value in changes.items() if value is not None})
+    return changed if caution is None else changed.with_caution(caution)

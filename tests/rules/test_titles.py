@@ -88,11 +88,6 @@ def test_a_page_that_the_query_names_survives_the_operator() -> None:
     assert {one.id for one in result.explanation.candidates if one.asked} == {"Lake Orta", "Boats", "Villas"}
 
 
-def test_a_title_in_the_midst_of_a_topic_may_be_asked_for_elsewhere() -> None:
-    query = "apart from the founder of ABBA Benny Andersson, who else sang in ABBA?"
-    assert asked(query, "founder of ABBA Benny Andersson", "ABBA", "Benny Andersson") == [True, False]
-
-
 def test_a_topic_rules_out_the_page_whose_title_it_names() -> None:
     titles = ["Heinz Fischer", "Heinz", "Political career", "Fischer (surname)", ""]
     assert titled_by("Heinz Fischer's political career", titles) == [True, True, True, True, False]

@@ -16,7 +16,6 @@ from excise.errors import InvalidInput
 
 if TYPE_CHECKING:
     from excise.search.operator import Excise
-    from excise.settings import Settings
 
 
 def rerank_command(
@@ -38,8 +37,9 @@ def rerank_command(
     if str(lines) != "-" and not lines.is_file():
         raise InvalidInput(f"{lines}: no such file.")
     from excise.search.operator import load
+    from excise.settings import resolve
 
-    operator = load(backbone=backbone, settings=_settings(preset, caution))
+    operator = load(backbone=backbone, settings=resolve(preset, caution))
     with ExitStack() as stack:
         source = sys.stdin.buffer if str(lines) == "-" else stack.enter_context(lines.open("rb"))
         for where, request in _requests(source, "stdin" if str(lines) == "-" else str(lines)):
@@ -61,15 +61,9 @@ def mcp_command(
     """Serve an index to assistants over stdio, by the Model Context Protocol: tools search, detect and explain."""
     from excise.integrations.mcp import mcp_server
     from excise.search.operator import load
-
-    mcp_server(load(index, backbone=backbone, settings=_settings(preset, caution))).run("stdio")
-
-
-def _settings(preset: str | None, caution: float | None) -> Settings:
     from excise.settings import resolve
 
-    settings = resolve(preset)
-    return settings if caution is None else settings.with_caution(caution)
+    mcp_server(load(index, backbone=backbone, settings=resolve(preset, caution))).run("stdio")
 
 
 def _requests(source: BinaryIO, name: str) -> Iterator[tuple[str, dict[str, Any]]]:

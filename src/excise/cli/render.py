@@ -30,7 +30,7 @@ BRANCHES = {
     "absolute": "too few candidates for a relative cut, so the floor is the cut",
     "coverage": "what surely covers the topic was removed, what may cover it comes last, what mentions it stays",
     "clear": "nothing here covers the topic, so this is the engine's ranking",
-    "few": "too few candidates to compare, so the strongest match comes last and nothing is removed",
+    "few": "too few candidates to compare, so the likeliest to cover the topic comes last and nothing is removed",
 }
 _BAR = 24
 _SHOWN = 20

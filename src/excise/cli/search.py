@@ -113,9 +113,7 @@ def search_command(
     from excise.settings import resolve
 
     reembed = True if reembed_first else None
-    settings = resolve(preset, reembed=reembed, reembed_first=reembed_first, second_look=second_look)
-    if caution is not None:
-        settings = settings.with_caution(caution)
+    settings = resolve(preset, caution, reembed=reembed, reembed_first=reembed_first, second_look=second_look)
     operator = load(backbone=backbone, settings=settings, **place.arguments)
     result = operator.search(query, k=k, exclude=() if no_excise else exclude or None, where=filtered)
     if json_:

@@ -66,10 +66,11 @@ def serve_command(
     from excise.service.server import listen, run, web_address
     from excise.service.service_limits import ServiceLimits
     from excise.service.web_app import ServicePlan, build_service
+    from excise.settings import resolve
 
     limits = ServiceLimits(answer_seconds=timeout, waiting=queue, requests_per_minute=rate_limit)
     admission = _admission(host, api_key_file, private, allow_host or [])
-    settings = _settings(preset, caution)
+    settings = resolve(preset, caution)
     feedback = None if feedback_file is None else FeedbackFile(feedback_file, _corpus_name(index, collection, demo))
     with ExitStack() as stack, listen(host, port) as listening:
         operator = _demo(stack, settings) if place is None else _opened(place, create, backbone, settings)
@@ -80,13 +81,6 @@ def serve_command(
             typer.echo(f"excise serves {count:,} documents at {where} (Ctrl-C ends it)", err=True)
 
         run(service, listening, ready)
-
-
-def _settings(preset: str | None, caution: float | None) -> Settings:
-    from excise.settings import resolve
-
-    settings = resolve(preset)
-    return settings if caution is None else settings.with_caution(caution)
 
 
 def _admission(host: str, key_file: Path | None, private: bool, names: list[str]) -> Admission:

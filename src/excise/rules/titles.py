@@ -28,8 +28,7 @@ def title_matches(
         where it names what it excludes by its own words. The words in common with a topic that the query words
         differently are none of these: "the Toyota Avalon, without concept cars by Toyota" still asks for the Avalon.
     topics
-        what it excludes. A title that a topic begins or ends with is no match, wherever else the query uses it; one in
-        the midst of a topic ("the founder of ABBA Benny Andersson") may be asked for elsewhere in the query.
+        what it excludes. A title made of a topic's words is no match, wherever else the query uses them.
     titles
         the candidates' titles.
 
@@ -40,12 +39,12 @@ def title_matches(
     [True, True, False, False, False]
     """
     said = [word for part in outside(query, places) for word in (*_words(part), _GAP)]
-    excluded = [_words(topic) for topic in topics]
+    excluded = [set(_words(topic)) for topic in topics]
     names = (_words(_BRACKETS.sub("", title)) for title in titles)
     return [
         any(map(is_content, name))
         and _within(name, said)
-        and not any(name in (excluding[: len(name)], excluding[-len(name) :]) for excluding in excluded)
+        and not any(excluding.issuperset(name) for excluding in excluded)
         for name in names
     ]
 

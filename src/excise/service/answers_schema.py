@@ -1,4 +1,4 @@
-"""What answers look like, for the OpenAPI document: the library's own records, field by field."""
+"""What answers look like, for the OpenAPI document; searches are made of the library's own records."""
 
 from __future__ import annotations
 
@@ -6,85 +6,13 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from excise.results import Branch, Status
-
-
-class TopicAnswer(BaseModel):
-    """An excluded topic, and its place in the query."""
-
-    text: str
-    start: int | None
-    end: int | None
-    score: float
-
-
-class DetectionAnswer(BaseModel):
-    """What one query excludes."""
-
-    query: str
-    fired: bool
-    score: float
-    topics: list[TopicAnswer]
+from excise.results import Detection, Explanation, Hit, Removed, Topic
 
 
 class DetectionsAnswer(BaseModel):
     """What each of several queries excludes."""
 
-    results: list[DetectionAnswer]
-
-
-class HitAnswer(BaseModel):
-    """One result; with 'probability' and 'passage' where the rule has them."""
-
-    rank: int
-    id: str
-    title: str
-    text: str
-    score: float
-    frozen_rank: int
-    evidence: float | None
-    status: Status
-    probability: float | None = None
-    passage: str | None = None
-
-
-class RemovedAnswer(BaseModel):
-    """A document that was ruled out."""
-
-    id: str
-    title: str
-    evidence: float
-    frozen_rank: int
-    score: float
-    probability: float | None = None
-    passage: str | None = None
-
-
-class JudgedAnswer(BaseModel):
-    """One candidate as the rule saw it."""
-
-    id: str
-    title: str
-    frozen_rank: int
-    score: float
-    evidence: float
-    penalty: float
-    status: Status
-    opening: float | None
-    lead: float | None
-    asked: bool | None
-    probability: float | None
-    passage: str | None
-
-
-class ExplanationAnswer(BaseModel):
-    """Why the ranking is as it is."""
-
-    branch: Branch
-    cut: float | None
-    floor: float
-    candidates: list[JudgedAnswer]
-    cache: dict[str, float] | None
+    results: list[Detection]
 
 
 class FrozenHit(BaseModel):
@@ -102,11 +30,11 @@ class SearchAnswer(BaseModel):
     query: str
     fired: bool
     score: float
-    topics: list[TopicAnswer]
-    hits: list[HitAnswer]
-    removed: list[RemovedAnswer]
+    topics: list[Topic]
+    hits: list[Hit]
+    removed: list[Removed]
     timing_ms: dict[str, float]
-    explanation: ExplanationAnswer | None = Field(None, description="Where 'explain' was asked for.")
+    explanation: Explanation | None = Field(None, description="Where 'explain' was asked for.")
     frozen: list[FrozenHit] | None = Field(None, description="Where 'compare' was asked for.")
 
 

@@ -15,11 +15,10 @@ from starlette.responses import JSONResponse, Response
 
 from excise import __version__
 from excise.documents import Document
-from excise.results import Hit
+from excise.results import Detection, Hit
 from excise.service.answers_schema import (
     AboutAnswer,
     DeletedAnswer,
-    DetectionAnswer,
     DetectionsAnswer,
     DocumentAnswer,
     DocumentsAnswer,
@@ -136,7 +135,7 @@ async def search(message: SearchRequest, desk: Desk) -> Response:
 
 @api.post(
     "/detect",
-    response_model=DetectionAnswer | DetectionsAnswer,
+    response_model=Detection | DetectionsAnswer,
     responses=READS,
     tags=["search"],
     summary="What does a query exclude?",

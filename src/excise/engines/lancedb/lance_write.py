@@ -25,7 +25,7 @@ class LanceWrite:
 
     def __init__(self, tables: LanceTables, options: LanceOptions, name: str) -> None:
         self._tables, self._options, self._name = tables, options, name
-        self._lease: Lease | None = None
+        self._lease: Lease
         self.head: Head
 
     def begin(self, lease: Lease) -> None:
@@ -41,21 +41,21 @@ class LanceWrite:
                 table.update(where=dying, values={"died": FOREVER})
 
     def insert(self, documents: Sequence[Document], encoded: EncodedDocuments, first: int, born: int) -> None:
-        self._renewed()
+        self._lease.renew()
         self._tables.documents.add(document_rows(self._tables, documents, encoded, first, born))
-        self._renewed()
+        self._lease.renew()
         self._tables.windows.add(window_rows(self._tables, encoded, first, born))
 
     def retire(self, spots: Sequence[Spot], died: int) -> None:
         for start in range(0, len(spots), _PLACES_A_TIME):
             places = ", ".join(str(spot.place) for spot in spots[start : start + _PLACES_A_TIME])
             for table in (self._tables.documents, self._tables.windows):
-                self._renewed()
+                self._lease.renew()
                 table.update(where=f"place IN ({places})", values={"died": died, "died_at": time.time()})
 
     def commit(self, head: Head) -> None:
-        self._renewed()
-        changed = self._change(self._held.key, {"excise_head": head.to_json()})
+        self._lease.renew()
+        changed = self._change(self._lease.key, {"excise_head": head.to_json()})
         if not changed or self._row()["excise_head"] != head.to_json():
             raise BadIndex(f"{self._name}: another writer came between; nothing was stored. Try again.")
         self.head = head
@@ -65,14 +65,14 @@ class LanceWrite:
         gone = f"died <= {self.head.generation} AND died_at < {since:.3f}"
         kept = timedelta(seconds=self._options.keep_seconds)
         for table in (self._tables.documents, self._tables.windows):
-            self._renewed()
+            self._lease.renew()
             if table.count_rows(gone):
                 table.delete(gone)
             table.optimize(cleanup_older_than=kept)
         self._tables.head.optimize(cleanup_older_than=kept)
         windows = self._tables.windows
         if windows.count_rows() >= _INDEXED_WINDOWS and not windows.list_indices():
-            self._renewed()
+            self._lease.renew()
             windows.create_index(metric="dot", vector_column_name="pooled", index_type="IVF_HNSW_SQ")
 
     def claim(self, key: str, now: float, until: float) -> bool:
@@ -89,15 +89,6 @@ class LanceWrite:
     def release(self, key: str) -> None:
         """Give the lease back."""
         self._change(key, {"writer": "", "lease": 0.0})
-
-    @property
-    def _held(self) -> Lease:
-        if self._lease is None:
-            raise BadIndex(f"{self._name}: a write begins with a lease.")
-        return self._lease
-
-    def _renewed(self) -> None:
-        self._held.renew()
 
     def _row(self) -> dict[str, Any]:
         rows: list[dict[str, Any]] = self._tables.head.search().limit(1).to_arrow().to_pylist()

@@ -45,7 +45,7 @@ class QdrantWrite:
 
     def __init__(self, client: Callable[[], AbstractContextManager[Any]], options: QdrantOptions, name: str) -> None:
         self._client, self._options, self._name = client, options, name
-        self._lease: Lease | None = None
+        self._lease: Lease
         self.head: Head
 
     def begin(self, lease: Lease) -> None:
@@ -63,7 +63,7 @@ class QdrantWrite:
 
     def insert(self, documents: Sequence[Document], encoded: EncodedDocuments, first: int, born: int) -> None:
         for points in _requests(_points(documents, encoded, first, born)):
-            self._renewed()
+            self._lease.renew()
             with self._client() as client:
                 client.upsert(self._options.collection, points, wait=True)
 
@@ -74,15 +74,15 @@ class QdrantWrite:
                 for spot in spots[start : start + _PLACES_A_TIME]
                 for window in range(spot.windows)
             ]
-            self._renewed()
+            self._lease.renew()
             with self._client() as client:
                 client.set_payload(
                     self._options.collection, {"died": died, "died_at": time.time()}, points=ids, wait=True
                 )
 
     def commit(self, head: Head) -> None:
-        self._renewed()
-        self._change({"excise": head.to_json()}, _is("writer", self._held.key))
+        self._lease.renew()
+        self._change({"excise": head.to_json()}, _is("writer", self._lease.key))
         if self._payload().get("excise") != head.to_json():
             raise BadIndex(f"{self._name}: another writer came between; nothing was stored. Try again.")
         self.head = head
@@ -92,7 +92,7 @@ class QdrantWrite:
 
         since = time.time() - self._options.keep_seconds
         gone = models.Filter(must=[_range("died", lte=self.head.generation), _range("died_at", lt=since)])
-        self._renewed()
+        self._lease.renew()
         with self._client() as client:
             client.delete(self._options.collection, points_selector=models.FilterSelector(filter=gone), wait=True)
 
@@ -107,15 +107,6 @@ class QdrantWrite:
     def release(self, key: str) -> None:
         """Give the lease back."""
         self._change({"writer": "", "lease": 0.0}, _is("writer", key))
-
-    @property
-    def _held(self) -> Lease:
-        if self._lease is None:
-            raise BadIndex(f"{self._name}: a write begins with a lease.")
-        return self._lease
-
-    def _renewed(self) -> None:
-        self._held.renew()
 
     def _payload(self) -> dict[str, Any]:
         with self._client() as client:
