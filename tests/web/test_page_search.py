@@ -7,7 +7,7 @@ import re
 
 import pytest
 from page_reader import STEP, Answer, Reader, reading
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 from served_page import Demo
 
 TESLA = "electric cars, but not Tesla"
@@ -22,6 +22,20 @@ def test_excluded_words_are_struck_through_while_typing(reader: Reader) -> None:
     expect(reader.page.locator("#results")).to_be_hidden()
     reader.box.fill("electric cars")
     expect(reader.struck()).to_have_count(0)
+
+
+def test_what_is_written_before_the_service_answers_is_kept(reader: Reader) -> None:
+    held: list[Route] = []
+    reader.page.route("**/v1/about", lambda route: held.append(route))
+    reader.open()
+    reader.box.fill(TESLA)
+    expect(reader.struck()).to_have_text(["Tesla"])
+    assert held
+    with reader.page.expect_response("**/v1/about"):
+        held[0].continue_()
+    expect(reader.page.locator("#gallery")).to_be_visible()
+    assert reader.box.input_value() == TESLA
+    expect(reader.struck()).to_have_text(["Tesla"])
 
 
 def test_offsets_hold_after_characters_of_two_units(reader: Reader) -> None:
@@ -170,7 +184,9 @@ def test_caution_ranks_again_at_once(reader: Reader) -> None:
     expect(reader.rows("removed")).to_have_count(len(most.removed))
 
 
-@pytest.mark.parametrize(("query", "caution"), [("European capitals except Paris", 0.6), (TESLA, 0)])
+@pytest.mark.parametrize(
+    ("query", "caution"), [("European capitals except Paris", 0.6), ("Vim in one page, but not Emacs", 0)]
+)
 def test_what_matches_the_topic_and_stays_is_marked(reader: Reader, query: str, caution: float) -> None:
     reader.open(("q", query), ("caution", caution))
     answer = reader.asked(query, caution=caution)

@@ -201,8 +201,13 @@ async function meet() {
   return true;
 }
 
+/** What the link asks for, unless the reader began to write a question of their own while the service was asked. */
 async function start() {
-  if (await meet()) await open(readLink(location.hash));
+  if (!(await meet())) return;
+  const linked = readLink(location.hash);
+  if (linked.q || !box.query) return open(linked);
+  drawControls();
+  box.readSoon();
 }
 
 async function share() {
