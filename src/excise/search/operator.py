@@ -230,7 +230,7 @@ class Excise:
         if not detection.topics or not documents:
             unscored = np.zeros(len(documents))
             return _untouched(detection, documents, unscored if scores is None else scores, depth, clock)
-        search = self.pipeline.encode([detection])[0]
+        search = self.pipeline.encode([detection], foreign=scores is not None)[0]
         shortlist = self.pipeline.given(search, documents, scores)
         clock.lap("encode")
         judgement = self.pipeline.judge(search, shortlist)
