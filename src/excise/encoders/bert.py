@@ -238,18 +238,22 @@ class _SelfAttention(nn.Module):
         query, key, value = self.query(hidden), self.key(hidden), self.value(hidden)
         if not isinstance(sight, tuple):
             return self._attended(query, key, value, sight)
-        seen = [
-            self._attended(
-                *(part[run.start : run.end].unflatten(0, (run.texts, -1)) for part in (query, key, value)), None
-            )
-            for run in sight
-        ]
-        return torch.cat([part.flatten(0, 1) for part in seen])
+        width = hidden.shape[-1]
+        seen = []
+        for start, end, texts in sight:
+            asks, offers, holds = (part[start:end].view(texts, -1, width) for part in (query, key, value))
+            seen.append(self._attended(asks, offers, holds, None).reshape(-1, width))
+        return torch.cat(seen)
 
     def _attended(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        heads = [part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in (query, key, value)]
+        query, key, value = (self._by_head(part) for part in (query, key, value))
         dropout = self.dropout if self.training else 0.0
-        return scaled_dot_product_attention(*heads, attn_mask=mask, dropout_p=dropout).transpose(1, 2).flatten(2)
+        attended = scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+        return attended.transpose(1, 2).flatten(2)
+
+    def _by_head(self, part: Tensor) -> Tensor:
+        texts, tokens, _ = part.shape
+        return part.view(texts, tokens, self.heads, -1).transpose(1, 2)
 
 
 def _runs(lengths: Sequence[int]) -> tuple[Run, ...]:

@@ -64,9 +64,7 @@ class EmbeddedEncoder(TokenEncoder):
         hidden = self.bert(ids, mask).last_hidden_state
         return TokenVectors(normalize(self.projection(hidden), dim=-1), mask)
 
-    def each(
-        self, texts: Sequence[str], task: Task, most: int, second: Second | None = None
-    ) -> list[TextVectors]:
+    def each(self, texts: Sequence[str], task: Task, most: int, second: Second | None = None) -> list[TextVectors]:
         """Token vectors of each text, all of them in one pass: terms are on for the last rows of it alone."""
         rows = self.tokenizer.ids(texts, self.prompts.get(task, ""), most)
         lengths = [len(row) for row in rows]
@@ -74,7 +72,7 @@ class EmbeddedEncoder(TokenEncoder):
         with second.terms.active(sum(lengths[:frozen])) if second and second.texts else nullcontext():
             hidden = self.bert.packed(rows)
         vectors = normalize(self.projection(hidden), dim=-1)
-        return [TextVectors(own, torch.ones(len(own), dtype=torch.bool)) for own in vectors.split(lengths)]
+        return [TextVectors(own, torch.ones(len(own), dtype=torch.bool)) for own in torch.split(vectors, lengths)]
 
     def named_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Named and ordered as in the pipeline of sentence-transformers that first computed these vectors."""

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 
 from excise.errors import InvalidInput
 
-
 # Which terms count, and from which row of a pass on. Threads that do a part of somebody's work are handed this with it.
 _COUNTING: ContextVar[Mapping[int, int]] = ContextVar("counting", default=MappingProxyType({}))
 

@@ -72,9 +72,7 @@ class TokenEncoder(nn.Module, ABC):
     def forward(self, texts: Sequence[str], task: Task, most: int) -> TokenVectors:
         """Token vectors of texts, each with the task's prompt before it and cut at so many tokens."""
 
-    def each(
-        self, texts: Sequence[str], task: Task, most: int, second: Second | None = None
-    ) -> list[TextVectors]:
+    def each(self, texts: Sequence[str], task: Task, most: int, second: Second | None = None) -> list[TextVectors]:
         """Token vectors of each text in one pass, or in two where part of the texts is read with terms on."""
         frozen = len(texts) - (second.texts if second else 0)
         found = list(map(TextVectors, *self(texts[:frozen], task, most))) if frozen else []

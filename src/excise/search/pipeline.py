@@ -88,6 +88,7 @@ class Pipeline:
                 first[detection.query],
                 [topics[topic.text] for topic in detection.topics],
                 second.get(detection.query) if detection.topics else None,
+                read.topics_share,
             )
             for detection in detections
         ]

@@ -32,6 +32,8 @@ class SearchVectors:
         the token vectors of each topic, encoded by itself.
     second
         the residual query as the adapter reads it; None where it was not asked to.
+    topics_share
+        how much of the encoder's pass, in tokens, was for topics.
     """
 
     detection: Detection
@@ -40,6 +42,7 @@ class SearchVectors:
     residual: Vectors
     topics: tuple[Vectors, ...]
     second: Vectors | None = None
+    topics_share: float = 0.0
 
     @classmethod
     def of(
@@ -48,11 +51,12 @@ class SearchVectors:
         query: EncodedQuery,
         topics: Sequence[Vectors],
         again: EncodedQuery | None = None,
+        topics_share: float = 0.0,
     ) -> SearchVectors:
         """From a query and topics that are encoded already; ``again`` is the query as the adapter reads it."""
         named = tuple(places(detection.query, detection.topics))
         second = None if again is None else again.outside(named)
-        return cls(detection, query, named, query.outside(named), tuple(topics), second)
+        return cls(detection, query, named, query.outside(named), tuple(topics), second, topics_share)
 
 
 @dataclass(frozen=True, eq=False)
