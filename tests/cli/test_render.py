@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,12 @@ def test_texts_of_strangers_command_nothing(hostile: SearchResult) -> None:
         assert text.encode()
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)
         assert "[red]a" in text
+
+
+def test_an_explanation_ends_with_where_the_time_went(hostile: SearchResult) -> None:
+    spent = {"detect": 11.04, "rule": 2.0, "total": 13.1}
+    for result in (replace(hostile, timing_ms=spent), replace(hostile, timing_ms=spent, explanation=None)):
+        assert shown(explanation(result)).endswith("milliseconds: detect 11.0, rule 2.0.\n")
 
 
 def test_what_is_printable_keeps_its_place() -> None:

@@ -16,6 +16,7 @@ from excise import Constants, Excise, InvalidInput
 from excise.encoders.backbone import Backbone, load_backbone
 from excise.engines.local.engine import LocalEngine
 from excise.errors import BackboneError, BadCorpus, BadIndex
+from excise.results import STEPS
 from excise.rules.coverage import Coverage
 from excise.settings import Settings, resolve
 from excise.vectors.maxsim import maxsim
@@ -177,7 +178,13 @@ def test_results_are_frozen_and_plain(demo: Excise) -> None:
     assert always <= set(plain["hits"][0]) <= {*always, "probability", "passage"}
     assert {"id", "evidence", "frozen_rank"} <= set(plain["removed"][0])
     assert set(plain["topics"][0]) == {"text", "start", "end", "score"}
-    assert plain["timing_ms"]["total"] > 0
+    spent = plain["timing_ms"]
+    assert list(spent) == [*STEPS, "search", "judge", "total"]
+    assert all(spent[step] > 0 for step in STEPS)
+    assert sum(spent[step] for step in STEPS) <= spent["total"] + 0.01
+    untouched = demo.search(QUERY, exclude=()).timing_ms
+    assert untouched["topics"] == 0 < untouched["candidates"]
+    assert demo.search(QUERY, exclude=["Tesla"], k=3) == result  # however long it took
     assert "explanation" in result.to_dict(explain=True)
 
 

@@ -13,6 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from excise.results import STEPS
+
 if TYPE_CHECKING:
     from excise.results import CopyReport, Hit, IndexReport, Judged, SearchResult, Topic
 
@@ -125,7 +127,8 @@ def explanation(result: SearchResult) -> RenderableType:
     """Evidence per candidate, the cut, and who was penalised, removed and protected."""
     why = result.explanation
     if why is None:
-        return Text("\nnothing was excluded: this is the engine's ranking, unchanged.", style="dim")
+        unchanged = Text("\nnothing was excluded: this is the engine's ranking, unchanged.", style="dim")
+        return Group(unchanged, _budget(result))
     cut = "" if why.cut is None else f"cut {why.cut:.3f}, "
     likely = any(one.probability is not None for one in why.candidates)
     measure = "probability of covering" if likely else "evidence for"
@@ -155,7 +158,13 @@ def explanation(result: SearchResult) -> RenderableType:
         entries, rate = why.cache["entries"], why.cache["hit_rate"]
         figures = f"re-embedded documents in the cache: {entries:.0f}, hit rate {rate:.2f}"
         parts.append(Text(figures, style="dim"))
-    return Group(*parts)
+    return Group(*parts, _budget(result))
+
+
+def _budget(result: SearchResult) -> Text:
+    """Where the milliseconds went."""
+    spent = [f"{step} {result.timing_ms[step]:.1f}" for step in STEPS if step in result.timing_ms]
+    return Text(f"milliseconds: {', '.join(spent)}." if spent else "", style="dim")
 
 
 def _strength(one: Judged) -> float:

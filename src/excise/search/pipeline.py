@@ -65,19 +65,47 @@ class Pipeline:
             return detector.detect(asked, self.settings.fire_threshold)
         return [named(query, exclude or ()) for query in asked]
 
-    def encode(self, detections: Sequence[Detection]) -> list[SearchVectors]:
-        """Queries and their topics as vectors, each topic encoded by itself."""
-        queries = self.backbone.encode_queries([detection.query for detection in detections])
-        return self.with_topics(detections, queries)
+    def encode(self, detections: Sequence[Detection], foreign: bool = False) -> list[SearchVectors]:
+        """Queries, their topics, and what the adapter reads again, all of them in one pass of the encoder.
+
+        Parameters
+        ----------
+        detections
+            the queries, and what each one excludes. A topic is encoded by itself.
+        foreign
+            candidates will be ranked by another first stage's scores: nothing is read a second time.
+        """
+        queries = list(dict.fromkeys(detection.query for detection in detections))
+        again = list(dict.fromkeys(detection.query for detection in detections if detection.topics))
+        adapter = self._second_reader if again and not foreign else None
+        read = self.backbone.read(queries, _topic_texts(detections), again, adapter.terms if adapter else None)
+        first = dict(zip(queries, read.queries, strict=True))
+        second = dict(zip(again, read.again, strict=True)) if adapter else {}
+        topics = dict(zip(_topic_texts(detections), read.topics, strict=True))
+        return [
+            SearchVectors.of(
+                detection,
+                first[detection.query],
+                [topics[topic.text] for topic in detection.topics],
+                second.get(detection.query) if detection.topics else None,
+                read.topics_share,
+            )
+            for detection in detections
+        ]
 
     def with_topics(self, detections: Sequence[Detection], queries: Sequence[EncodedQuery]) -> list[SearchVectors]:
         """The vectors of searches whose queries are encoded already."""
-        texts = list(dict.fromkeys(topic.text for detection in detections for topic in detection.topics))
-        vectors = dict(zip(texts, self.backbone.encode_topics(texts), strict=True)) if texts else {}
+        texts = _topic_texts(detections)
+        vectors = dict(zip(texts, self.backbone.encode_topics(texts), strict=True))
         return [
             SearchVectors.of(detection, query, [vectors[topic.text] for topic in detection.topics])
             for detection, query in zip(detections, queries, strict=True)
         ]
+
+    @property
+    def _second_reader(self) -> Adapter | None:
+        """What reads queries a second time; an adapter that re-embeds reads them in place of the encoder instead."""
+        return None if self.settings.reembed else self.adapter
 
     def find(
         self, reader: Reader, searches: Sequence[SearchVectors], k: int, where: Where | None = None
@@ -148,14 +176,22 @@ class Pipeline:
 
     def _fused(self, search: SearchVectors, shortlist: Shortlist, scores: Floats) -> Floats:
         """The mean of the residual scores and of those that the adapter's reading of the query gives."""
-        if self.adapter is None or self.settings.reembed or shortlist.foreign:
+        adapter = None if shortlist.foreign else self._second_reader
+        if adapter is None:
             return scores
-        adapted = self.adapter.encode_query(search.detection.query).outside(search.places)
-        return (scores + maxsim_of(adapted, shortlist.vectors)) / 2
+        second = search.second
+        if second is None:
+            second = adapter.encode_query(search.detection.query).outside(search.places)
+        return (scores + maxsim_of(second, shortlist.vectors)) / 2
 
     def judge(self, search: SearchVectors, shortlist: Shortlist) -> Judgement:
         """Weigh a shortlist and decide."""
         return decide(self.weigh(search, shortlist), self.settings)
+
+
+def _topic_texts(detections: Sequence[Detection]) -> list[str]:
+    """Every topic's text once."""
+    return list(dict.fromkeys(topic.text for detection in detections for topic in detection.topics))
 
 
 def named(query: str, exclude: Sequence[str] | str) -> Detection:

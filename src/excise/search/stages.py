@@ -30,6 +30,10 @@ class SearchVectors:
         the token vectors of the residual query: those outside of ``places``.
     topics
         the token vectors of each topic, encoded by itself.
+    second
+        the residual query as the adapter reads it; None where it was not asked to.
+    topics_share
+        how much of the encoder's pass, in tokens, was for topics.
     """
 
     detection: Detection
@@ -37,12 +41,22 @@ class SearchVectors:
     places: tuple[tuple[int, int], ...]
     residual: Vectors
     topics: tuple[Vectors, ...]
+    second: Vectors | None = None
+    topics_share: float = 0.0
 
     @classmethod
-    def of(cls, detection: Detection, query: EncodedQuery, topics: Sequence[Vectors]) -> SearchVectors:
-        """From a query and topics that are encoded already."""
+    def of(
+        cls,
+        detection: Detection,
+        query: EncodedQuery,
+        topics: Sequence[Vectors],
+        again: EncodedQuery | None = None,
+        topics_share: float = 0.0,
+    ) -> SearchVectors:
+        """From a query and topics that are encoded already; ``again`` is the query as the adapter reads it."""
         named = tuple(places(detection.query, detection.topics))
-        return cls(detection, query, named, query.outside(named), tuple(topics))
+        second = None if again is None else again.outside(named)
+        return cls(detection, query, named, query.outside(named), tuple(topics), second, topics_share)
 
 
 @dataclass(frozen=True, eq=False)
