@@ -75,12 +75,12 @@ def run_config(
         models["adapter"] = operator.adapter.fingerprint
     if any(spec.source == "detector" for spec in specs):
         models["detector"] = detector_fingerprint()
-    models |= {f"model of {spec.name}": model_fingerprint(model) for spec in specs if (model := _weights(spec))}
+    models |= {f"model of {spec.name}": model_fingerprint(model) for spec in specs if (model := loaded_by(spec))}
     names = tuple(spec.name for spec in specs)
     return RunConfig(data, names, limit, operator.backbone.name, models | dict(fingerprints), operator.settings)
 
 
-def _weights(spec: SystemSpec) -> str:
+def loaded_by(spec: SystemSpec) -> str:
     """The folder or the name of what a system loads beside the operator's models; empty where it loads nothing."""
     if isinstance(spec.way, Trained):
         return str(spec.way.folder)

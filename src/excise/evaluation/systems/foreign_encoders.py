@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from excise.cache_folder import cache_folder
 from excise.documents import Document
-from excise.encoders.fingerprints import file_states, remembered
+from excise.encoders.fingerprints import files_digest
 from excise.errors import BackboneError
 from excise.evaluation.systems.cases import Case, Collection
 from excise.evaluation.systems.external_spec import ForeignModel
@@ -92,15 +92,7 @@ def model_fingerprint(model: str) -> str:
     folder = Path(model)
     if not folder.is_dir():
         return model
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-
-    def compute() -> str:
-        digest = hashlib.sha256()
-        for path in files:
-            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
-        return digest.hexdigest()[:16]
-
-    return remembered(file_states(files), "files", compute)
+    return files_digest(sorted(path for path in folder.rglob("*") if path.is_file()))
 
 
 def _pair_scores(model: Any, query: str, documents: Sequence[Document], windowing: Windowing) -> NDArray[np.float64]:
