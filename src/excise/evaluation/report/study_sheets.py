@@ -109,9 +109,7 @@ def main_sheet(results: StudyResults, table: StudyTable, backbone: StudyBackbone
         row += [_number(results.mean(task, backbone, name, ACCURACY)) for task in pairs]
         if any(cell not in (NONE, "") for cell in row):
             rows.append((name, *row))
-    note = (
-        table.note or "The paired bootstrap over queries has 10,000 resamples; the pool is all queries of the suites."
-    )
+    note = table.note or "Paired bootstrap over queries, 10,000 resamples; the pool is all queries of the suites."
     return Sheet(f"{table.title}: {backbone.name}", note, tuple(header), tuple(rows))
 
 
