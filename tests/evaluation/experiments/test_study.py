@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from excise.evaluation.experiments.study_config import StudyConfig, read_study
 from excise.evaluation.experiments.study_run import StudyFolder, StudyProgress, estimate, run_study
 from excise.evaluation.experiments.suite_run import evaluate
 from excise.evaluation.report.study_page import write_report
+from excise.evaluation.systems.spec import parse_systems
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SYSTEMS = ["frozen", "bm25-not", "maxsim-minus:oracle", "excise", "full"]
@@ -193,6 +195,14 @@ def test_the_tiny_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     config = read_study(EXAMPLES / "tiny_study.toml")
     folder = run_study(config, tmp_path / "out")
     assert all(folder.done(cell) for cell in config.cells)
+
+
+def test_the_systems_of_the_example_are_known_and_its_tables_name_its_suites() -> None:
+    content = tomllib.loads((EXAMPLES / "study.toml").read_text())
+    tasks = {task["name"] for kind in ("suites", "pairs", "labels") for task in content[kind]}
+    for table in content["tables"]:
+        assert parse_systems(table["systems"])
+        assert set(table.get("on", tasks)) <= tasks
 
 
 @pytest.mark.parametrize(
