@@ -11,7 +11,9 @@ import typer
 
 from excise import __version__
 from excise.cli import attach, copy, evaluate, search
+from excise.cli.fetch import fetch_command
 from excise.cli.serve import serve_command
+from excise.cli.study import study_command
 from excise.cli.train import train
 from excise.cli.xbench import xbench
 from excise.errors import ExciseError
@@ -34,7 +36,9 @@ app.command("serve")(serve_command)
 app.command("eval")(evaluate.eval_command)
 app.command("eval-pairs")(evaluate.eval_pairs_command)
 app.command("eval-coverage")(evaluate.eval_coverage_command)
+app.command("study")(study_command)
 app.command("report")(evaluate.report_command)
+app.command("fetch")(fetch_command)
 app.command("diagnose")(evaluate.diagnose_command)
 app.command("calibrate")(evaluate.calibrate_command)
 app.add_typer(train, name="train")

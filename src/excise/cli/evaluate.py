@@ -23,6 +23,9 @@ Systems = Annotated[str, typer.Option("--systems", help="Names with commas betwe
 Out = Annotated[Path, typer.Option("--out", help="The folder that is written to.")]
 Limit = Annotated[int | None, typer.Option(help="Only the first so many.")]
 Baseline = Annotated[str, typer.Option(help="The system that the others are compared with.")]
+Backbone = Annotated[
+    str | None, typer.Option(help="Preset name, hub id, or folder of the encoder; by default the embedded one.")
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Discard another run in the folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -37,6 +40,7 @@ def eval_command(
     index: Annotated[
         Path | None, typer.Option("--index", "-i", help="The index of the suite's corpus; by default in the cache.")
     ] = None,
+    backbone: Backbone = None,
     overwrite: Overwrite = False,
     json_: Json = False,
 ) -> None:
@@ -53,6 +57,7 @@ def eval_command(
             limit=limit,
             baseline=baseline,
             index=index,
+            backbone=backbone,
             overwrite=overwrite,
             progress=progress,
         )
@@ -65,6 +70,7 @@ def eval_pairs_command(
     out_: Out,
     limit: Limit = None,
     baseline: Baseline = "frozen",
+    backbone: Backbone = None,
     overwrite: Overwrite = False,
     json_: Json = False,
 ) -> None:
@@ -74,7 +80,14 @@ def eval_pairs_command(
 
     with bar() as progress:
         report = evaluate_pairs(
-            file, systems, out_, limit=limit, baseline=baseline, overwrite=overwrite, progress=progress
+            file,
+            systems,
+            out_,
+            limit=limit,
+            baseline=baseline,
+            backbone=backbone,
+            overwrite=overwrite,
+            progress=progress,
         )
     _show(report, f"{report.file}, {report.pairs:,} pairs", "accuracy", out_, json_)
 

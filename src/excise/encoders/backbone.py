@@ -52,6 +52,11 @@ PRESETS: dict[str, Preset] = {
     "reason-moderncolbert": Preset("lightonai/Reason-ModernColBERT", LONG, 256, 1024, ("[Q] ", "[D] ")),
     "gte-moderncolbert": Preset("lightonai/GTE-ModernColBERT-v1", SHORT, 256, 300, ("[Q] ", "[D] ")),
     "colbertv2": Preset("colbert-ir/colbertv2.0", SHORT, 256, 300, ("[unused0] ", "[unused1] ")),
+    "answerai-colbert-small": Preset(
+        "answerdotai/answerai-colbert-small-v1", SHORT, 256, 300, ("[unused0] ", "[unused1] ")
+    ),
+    "gte-small": Preset("thenlper/gte-small", SHORT, 256, 300),
+    "mpnet": Preset("sentence-transformers/all-mpnet-base-v2", SHORT, 256, 300),
 }
 
 
@@ -289,7 +294,8 @@ def load_backbone(name: str = DEFAULT) -> Backbone:
     Traceback (most recent call last):
         ...
     excise.errors.BackboneError: unknown backbone 'no-such-model': it is neither a folder, nor a hub id \
-(owner/name), nor one of colbertv2, gte-moderncolbert, minilm, reason-moderncolbert.
+(owner/name), nor one of answerai-colbert-small, colbertv2, gte-moderncolbert, gte-small, minilm, mpnet, \
+reason-moderncolbert.
     """
     preset = PRESETS.get(name) or next((p for p in PRESETS.values() if p.source == name), None)
     if preset is not None and preset.source == "embedded":

@@ -75,6 +75,27 @@ def remembered(origin: Sequence[FileState], of: str, compute: Callable[[], str])
     return found
 
 
+def files_digest(files: Sequence[Path]) -> str:
+    """A digest of the names and contents of files; one that is missing counts as empty.
+
+    Examples
+    --------
+    >>> files_digest([]) == files_digest([])
+    True
+    """
+    known = [file for file in files if file.is_file()]
+
+    def compute() -> str:
+        digest = hashlib.sha256()
+        for file in known:
+            digest.update(file.name.encode() + b"\0")
+            with file.open("rb") as content:
+                digest.update(hashlib.file_digest(content, "sha256").digest())
+        return digest.hexdigest()[:16]
+
+    return remembered(file_states(known), "files", compute)
+
+
 def _read(place: Path) -> dict[str, str]:
     try:
         content = json.loads(place.read_text(encoding="utf-8"))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from excise.encoders.backbone import Backbone
 from excise.errors import InvalidInput
 from excise.evaluation.experiments.coverage_report import CoverageReport, SearchLine, removals_of
 from excise.evaluation.experiments.indexes import build_index, load_operator
@@ -35,7 +36,9 @@ def evaluate_coverage(
     *,
     indexes: Paths | None = None,
     limit: int | None = None,
+    backbone: Backbone | None = None,
     overwrite: bool = False,
+    recorded: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> CoverageReport:
     """Measure what systems remove against graded labels, and write what was found to a folder.
@@ -54,6 +57,10 @@ def evaluate_coverage(
         by name, an index of a corpus; by default one is built once and kept in the user's cache.
     limit
         only the first so many searches.
+    backbone
+        an encoder that is loaded already; by default that of the first index, or the embedded one.
+    recorded
+        what else the outcomes depend on, for the configuration.
     """
     places = {name: Path(folder) for name, folder in (indexes or {}).items()}
     for name in places.keys() - corpora.keys():
@@ -62,11 +69,11 @@ def evaluate_coverage(
     parse_systems(names)  # a name that there is not must not cost the reading of corpora
     loaded = load_labels(labels, corpora).first(limit)
     suites = {name: _suite(name, file, loaded.searches) for name, file in loaded.corpora.items()}
-    operators = _operators(suites, places)
+    operators = _operators(suites, places, backbone)
     operator = next(iter(operators.values()))
     specs = [_named_topics_only(spec) for spec in parse_systems(names, operator.settings)]
     chosen = build_systems(specs, operator.pipeline.models)
-    config = _config(loaded, specs, operator, limit)
+    config = _config(loaded, specs, operator, limit, recorded or {})
     folder = RunFolder(Path(out), config.to_dict(), overwrite, SEARCH_LINES)
     for name, suite in suites.items():
         pending = [query for query in suite.queries if _missing(query.id, chosen, folder)]
@@ -87,11 +94,11 @@ def _suite(name: str, file: CorpusFile, searches: Sequence[LabelledSearch]) -> S
     return Suite(folder.name, folder, "coverage", file.path, queries, {}, {}, file)
 
 
-def _operators(suites: Mapping[str, Suite], places: Mapping[str, Path]) -> dict[str, Excise]:
-    """One for the index of each corpus; all of them share the encoder of the first."""
+def _operators(suites: Mapping[str, Suite], places: Mapping[str, Path], given: Backbone | None) -> dict[str, Excise]:
+    """One for the index of each corpus; all of them share the encoder that was given, or that of the first."""
     operators: dict[str, Excise] = {}
     for name, suite in suites.items():
-        backbone = next((one.backbone for one in operators.values()), None)
+        backbone = next((one.backbone for one in operators.values()), given)
         operators[name] = load_operator(suite, places.get(name), backbone)
     return operators
 
@@ -100,10 +107,16 @@ def _named_topics_only(spec: SystemSpec) -> SystemSpec:
     return spec if spec.source is None else replace(spec, source="oracle")
 
 
-def _config(loaded: CoverageLabels, specs: Sequence[SystemSpec], operator: Excise, limit: int | None) -> RunConfig:
+def _config(
+    loaded: CoverageLabels,
+    specs: Sequence[SystemSpec],
+    operator: Excise,
+    limit: int | None,
+    recorded: Mapping[str, str],
+) -> RunConfig:
     digests = {"labels": loaded.fingerprint}
     digests |= {f"corpus {name}": file.fingerprint for name, file in loaded.corpora.items()}
-    return run_config({"labels": ", ".join(loaded.names)}, specs, operator, limit, digests)
+    return run_config({"labels": ", ".join(loaded.names), **recorded}, specs, operator, limit, digests)
 
 
 def _missing(id: str, systems: Sequence[System], folder: RunFolder) -> list[System]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.documents import Document
+from excise.encoders.backbone import Backbone
 from excise.errors import InvalidInput
 from excise.evaluation.experiments.run_config import SEED, RunConfig, run_config
 from excise.evaluation.experiments.run_folder import RunFolder
@@ -122,7 +123,9 @@ def evaluate_pairs(
     *,
     limit: int | None = None,
     baseline: str = "frozen",
+    backbone: str | Backbone | None = None,
     overwrite: bool = False,
+    recorded: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> PairReport:
     """Measure how often systems prefer the right passage of two, and write what was found to a folder.
@@ -138,6 +141,10 @@ def evaluate_pairs(
         as in :func:`excise.evaluation.experiments.suite_run.evaluate`.
     limit
         only the first so many pairs.
+    backbone
+        preset name, hub id, or folder of the encoder, or one that is loaded; by default the embedded one.
+    recorded
+        what else the outcomes depend on, for the configuration.
     """
     if limit is not None and limit < 1:
         raise InvalidInput(f"limit must be a whole number of at least 1, got {limit!r}.")
@@ -145,14 +152,14 @@ def evaluate_pairs(
     pairs = loaded.pairs[:limit]
     names = with_baseline(systems, baseline)
     _refuse_oracles(parse_systems(names))
-    operator = load()
+    operator = load(backbone=backbone)
     specs = parse_systems(names, operator.settings)
     chosen = build_systems(specs, operator.pipeline.models)
     documents = [document for pair in pairs for two in _passages(pair) for document in two]
     collection = Collection(operator.pipeline, documents, depth=len(documents))
     detections = _detections(chosen, pairs, operator.pipeline)
     digest = {"pairs": sha256(loaded.path.read_bytes()).hexdigest()[:16]}
-    config = run_config({"file": loaded.name}, specs, operator, limit, digest)
+    config = run_config({"file": loaded.name, **(recorded or {})}, specs, operator, limit, digest)
     folder = RunFolder(Path(out), config.to_dict(), overwrite)
     for done, pair in enumerate(pairs):
         progress("ranking pairs", done, len(pairs))

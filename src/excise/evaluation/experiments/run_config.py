@@ -9,7 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from excise import __version__
-from excise.evaluation.systems.spec import DEPTH, SystemSpec
+from excise.evaluation.systems.external_spec import ForeignModel
+from excise.evaluation.systems.foreign_encoders import model_fingerprint
+from excise.evaluation.systems.spec import DEPTH, SystemSpec, Trained
 from excise.evaluation.systems.topic_sources import detector_fingerprint
 from excise.search.operator import Excise
 from excise.settings import Settings
@@ -73,8 +75,16 @@ def run_config(
         models["adapter"] = operator.adapter.fingerprint
     if any(spec.source == "detector" for spec in specs):
         models["detector"] = detector_fingerprint()
+    models |= {f"model of {spec.name}": model_fingerprint(model) for spec in specs if (model := loaded_by(spec))}
     names = tuple(spec.name for spec in specs)
     return RunConfig(data, names, limit, operator.backbone.name, models | dict(fingerprints), operator.settings)
+
+
+def loaded_by(spec: SystemSpec) -> str:
+    """The folder or the name of what a system loads beside the operator's models; empty where it loads nothing."""
+    if isinstance(spec.way, Trained):
+        return str(spec.way.folder)
+    return spec.way.model if isinstance(spec.way, ForeignModel) else ""
 
 
 def _versions() -> dict[str, str]:

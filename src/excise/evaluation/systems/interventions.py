@@ -119,9 +119,7 @@ def drop(case: Case, search: SearchVectors) -> Readout:
     Reading: the words are deleted from the text; where the query words a topic differently, the words in common are.
     A query that is nothing but its topics stays as it is.
     """
-    text = case.query.text
-    for start, end in sorted(search.places, reverse=True):
-        text = f"{text[:start]} {text[end:]}"
+    text = less_topics(case.query.text, search)
     unpenalised = np.zeros(len(case.scores))
     if not words([text])[0]:
         return Readout(case.scores, unpenalised)
@@ -173,6 +171,13 @@ INTERVENTIONS: dict[InterventionName, Intervention] = {
     "gate": gate,
     "z-conditional": z_conditional,
 }
+
+
+def less_topics(text: str, search: SearchVectors) -> str:
+    """The query's text without the words of its topics."""
+    for start, end in sorted(search.places, reverse=True):
+        text = f"{text[:start]} {text[end:]}"
+    return text
 
 
 def candidate_means(case: Case) -> Vectors:

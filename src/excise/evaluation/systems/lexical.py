@@ -49,6 +49,10 @@ class Lexical:
         if self._frequency:  # a corpus of nothing but stop words has nothing to index
             self._bm25.index(corpus, show_progress=False)
 
+    def __len__(self) -> int:
+        """How many documents it searches."""
+        return len(self._documents)
+
     def search(self, query: str, k: int) -> list[Scored]:
         """The k best documents that share a word with the query; equal scores in the order of the corpus."""
         scores = self._all_scores(query)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from excise.engines.base import Found
 from excise.evaluation.systems.cases import Case
 from excise.evaluation.systems.controls import CONTROLS
+from excise.evaluation.systems.external_spec import FeedbackWay, ForeignModel, ModelKind
+from excise.evaluation.systems.foreign_encoders import cross_encoder_rank, dense_rank
 from excise.evaluation.systems.interventions import INTERVENTIONS
+from excise.evaluation.systems.language_models import judge_rank, rewrite_rank
+from excise.evaluation.systems.negative_feedback import feedback_rank
 from excise.evaluation.systems.rankings import (
     Rank,
     Ranking,
@@ -30,6 +34,13 @@ from excise.rules.paper import demote
 from excise.search.models import SearchModels
 from excise.search.pipeline import Pipeline, second_look, shortlisted
 from excise.search.stages import SearchVectors, Shortlist
+
+FOREIGN: dict[ModelKind, Callable[[ForeignModel], Rank]] = {
+    "dense": dense_rank,
+    "cross-encoder": cross_encoder_rank,
+    "llm-rewrite": rewrite_rank,
+    "llm-judge": judge_rank,
+}
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,10 @@ def _rank(spec: SystemSpec, models: SearchModels) -> Rank:
         return _frozen if way.name == "frozen" else _bm25
     if isinstance(way, Trained):
         return CONTROLS[way.control](models, way.folder)
+    if isinstance(way, ForeignModel):
+        return FOREIGN[way.kind](way)
+    if isinstance(way, FeedbackWay):
+        return feedback_rank(way)
     return _operating(way, models) if isinstance(way, Operating) else _intervening(way)
 
 

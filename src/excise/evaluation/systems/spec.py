@@ -26,12 +26,13 @@ second-look               judge the union with a search for the query less its t
 query-only=FOLDER         the frozen index searched with the query vectors of an adapter, nothing ruled out
 reindexed=FOLDER          the same documents indexed anew by a fine-tuned encoder, nothing ruled out
 bm25-z ... z-conditional  the nine interventions of :mod:`excise.evaluation.systems.interventions`, with the plain rule
+bm25-not, dense= ...      systems of others: :mod:`excise.evaluation.systems.external_spec`
 ========================  =============================================================================================
 
 Names compose with ``+``: ``paper+max+phi=0.8``; the first may be a base or an intervention, the others change it. Where
 the base is left out it is ``excise`` for a change that the coverage rule knows, and ``paper`` for the others.
 ``:oracle`` at the end takes the topics from the suite's record; ``:detector``, or nothing, from the detector. Where
-there is no topic every system returns the frozen ranking.
+there is no topic every system that takes topics returns the frozen ranking (``bm25-not`` that of BM25).
 
 A line of names has commas between. A folder with a comma in its name stands in double quotes there, and so does one
 that ends in ``:oracle``: ``frozen,query-only="/runs/a,b:c"``. A list of names is taken as it is, and never split.
@@ -46,6 +47,16 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from excise.errors import InvalidInput
+from excise.evaluation.systems.external_spec import (
+    BEST_SCORE,
+    FEEDBACK_NAMES,
+    MODEL_KINDS,
+    WEIGHT,
+    FeedbackWay,
+    ForeignModel,
+    parse_feedback,
+    parse_model,
+)
 from excise.rules.paper import Constants
 from excise.settings import PAPER_RULE, PRESETS, Rule, Settings
 from excise.vectors.maxsim import POOLINGS, Pooling
@@ -115,7 +126,7 @@ class SystemSpec:
 
     name: str
     source: TopicSource | None
-    way: FirstStage | Operating | Intervening | Trained
+    way: FirstStage | Operating | Intervening | Trained | FeedbackWay | ForeignModel
 
 
 Change = Callable[[Settings], Settings]
@@ -199,6 +210,10 @@ KNOWN = (
     *_CHANGES,
     *_POOLINGS,
     *(f"{name}=" for name in {**_PAPER_NUMBERS, **_COVERAGE_NUMBERS, _WHOLE: None, _FIRST: None}),
+    *FEEDBACK_NAMES,
+    BEST_SCORE,
+    f"{WEIGHT}=",
+    *(f"{kind}=" for kind in MODEL_KINDS),
     *INTERVENTION_NAMES,
 )
 
@@ -229,12 +244,18 @@ def parse_system(name: str, shipped: Settings | None = None) -> SystemSpec:
     control, equals, folder = stem.partition("=")
     if equals and control in CONTROL_NAMES:
         return SystemSpec(name, None, Trained(control, _folder(name, folder)))
+    foreign = parse_model(name, stem)
+    if foreign is not None:
+        return SystemSpec(name, None, foreign)
     if ":" in stem:
         suffix = stem[stem.index(":") :]
         raise InvalidInput(f"{name!r}: topics come from ':oracle' or ':detector', not from {suffix!r}.")
     if stem in FIRST_STAGES:
         return SystemSpec(name, None, FirstStage(stem))
     first, *changes = stem.split("+")
+    feedback = parse_feedback(name, first, changes)
+    if feedback is not None:
+        return SystemSpec(name, source, feedback)
     if first in INTERVENTION_NAMES:
         settings = _changed(name, _PLAIN_RULE, changes)
         if replace(settings, constants=PLAIN) != _PLAIN_RULE or settings.shortlist != DEPTH:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,22 @@ from excise.encoders.bert import BertShape, write_shape
 from excise.errors import BackboneError
 from excise.extras import need
 
-_PRODUCT = re.compile(r"/MatMul(_quant)?$")
+_PRODUCT = re.compile(r"/(?:Gemm_)?MatMul(_quant)?$")
 _PARTS = re.compile(r"(?:^|\.)((?:embeddings|encoder\.layer)\..+)$")
+_WITH_HEADS = re.compile(r"(?:^|\.)((?:embeddings|encoder\.layer|pooler|classifier)\..+)$")
 _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 
 Weights = dict[str, NDArray[np.float32]]
+
+
+class BaseFiles(NamedTuple):
+    """The names under which a model's configuration and weights are stored."""
+
+    config: str
+    weights: str
+
+
+BASE_FILES = BaseFiles("config.json", "model.safetensors")
 
 
 def write_base(graph: Path, out: Path, layers: int | None = None, heads: int = 12) -> BertShape:
@@ -45,16 +56,19 @@ def write_base(graph: Path, out: Path, layers: int | None = None, heads: int = 1
     if not tokenizer.is_file():
         raise BackboneError(f"{graph} has no tokenizer.json beside it.")
     weights = first_layers(read_onnx(graph), layers)
-    shape = _shape(weights, heads)
+    shape = shape_of(weights, heads)
     out.mkdir(parents=True, exist_ok=True)
-    save_file(weights, out / "model.safetensors")
-    write_shape(shape, out / "config.json")
+    save_file(weights, out / BASE_FILES.weights)
+    write_shape(shape, out / BASE_FILES.config)
     shutil.copyfile(tokenizer, out / "tokenizer.json")
     return shape
 
 
-def read_onnx(graph: Path) -> Weights:
-    """The embeddings and layers of a BERT in an ONNX file, under the names that BERT weights are published under."""
+def read_onnx(graph: Path, heads: bool = False) -> Weights:
+    """The embeddings and layers of a BERT in an ONNX file, under the names that BERT weights are published under.
+
+    ``heads`` brings the pooler and the classifier too, as a cross-encoder has them.
+    """
     need("reading an ONNX file", "onnx", "onnx")
     import onnx
 
@@ -62,14 +76,15 @@ def read_onnx(graph: Path) -> Weights:
         content = onnx.load(str(graph)).graph
     except Exception as error:  # a missing file, a broken one and one of another kind each raise something else
         raise BackboneError(f"{graph} is not an ONNX file: {error}.") from error
+    parts = _WITH_HEADS if heads else _PARTS
     stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in content.initializer}
-    named = {name.removesuffix("_quantized"): name for name in stored if _PARTS.search(name)}
+    named = {name.removesuffix("_quantized"): name for name in stored if parts.search(name)}
     found = {name: _floats(stored, name) for name in named if not name.endswith(("_scale", "_zero_point"))}
     for node in content.node:
         path = _PRODUCT.sub("", node.name).strip("/").replace("/", ".")
         if node.op_type in ("MatMul", "MatMulInteger") and node.input[1] in stored:
             found[f"{path}.weight"] = _floats(stored, node.input[1].removesuffix("_quantized")).T
-    own = {match[1]: np.ascontiguousarray(array) for name, array in found.items() if (match := _PARTS.search(name))}
+    own = {match[1]: np.ascontiguousarray(array) for name, array in found.items() if (match := parts.search(name))}
     if "embeddings.word_embeddings.weight" not in own:
         raise BackboneError(f"{graph} does not hold a BERT: it has no word embeddings.")
     return own
@@ -100,7 +115,8 @@ def _floats(stored: dict[str, NDArray[Any]], name: str) -> NDArray[np.float32]:
     return np.asarray((stored[f"{name}_quantized"] - zero) * stored[f"{name}_scale"], dtype=np.float32)
 
 
-def _shape(weights: Weights, heads: int) -> BertShape:
+def shape_of(weights: Weights, heads: int) -> BertShape:
+    """The sizes of a BERT, told by its weights; ``heads``, the attention heads of a layer, they do not tell."""
     words, width = weights["embeddings.word_embeddings.weight"].shape
     inner = weights["encoder.layer.0.intermediate.dense.weight"].shape[0]
     if heads < 1 or width % heads:

