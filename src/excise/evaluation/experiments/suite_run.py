@@ -116,7 +116,15 @@ def _run_case(case: Case, suite: Suite, systems: Sequence[System], detections: D
     lines = []
     for system in _missing(query, systems, folder):
         ranking = system.rank(case, detections[system.source, query.id])
-        outcome = outcome_of(query.id, ranking.ids, relevance, excluded, ranking.fired, removed=ranking.removed)
+        outcome = outcome_of(
+            query.id,
+            ranking.ids,
+            relevance,
+            excluded,
+            ranking.fired,
+            removed=ranking.removed,
+            grades=suite.graded.get(query.id),
+        )
         lines.append(QueryLine.of(system.name, query, ranking, outcome, golds, excluded))
     folder.add(lines, {line.system: [(one.id, one.score) for one in line.ranking.documents] for line in lines})
 
@@ -147,4 +155,5 @@ def _report(
 
 def _queries_fingerprint(suite: Suite) -> str:
     negatives = {id: sorted(documents) for id, documents in suite.negatives.items()}
-    return sha256(repr((suite.queries, suite.qrels, negatives)).encode()).hexdigest()[:16]
+    known = (suite.queries, suite.qrels, negatives, *([suite.graded] if suite.graded else []))
+    return sha256(repr(known).encode()).hexdigest()[:16]
