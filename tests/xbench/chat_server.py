@@ -32,9 +32,26 @@ def recorded(body: dict[str, Any], stage: str | None = None) -> str:
         if answer.get("again", False) != again or not all(part in text for part in wanted):
             continue
         places = [text.index(part) for part in wanted]  # which of the documents is wanted is told by their order
+        if asked == "rewrite":
+            return _for_tasks(text, answer["content"])
         if asked != "t1" or places == sorted(places):
             return str(answer["content"])
     raise AssertionError(f"no answer was recorded for {asked}: {text}")
+
+
+def _for_tasks(text: str, content: str) -> str:
+    """Of the queries that were recorded for a pair (long T1, then T2 and T3, short and long) those that are asked."""
+    queries = json.loads(content)["queries"]
+    if not queries:
+        return content
+    kinds = ["T1-long", "T2-short", "T2-long", "T3-short", "T3-long"]
+    chosen = []
+    for task in re.split(r"^Task \d+\. ", text, flags=re.MULTILINE)[1:]:
+        first = task.partition(":")[0] + task.partition(".")[0]
+        two = '" and "' in first or "two topics" in first
+        tier = "T3" if two else "T2" if "between the lines" in first else "T1"
+        chosen.append(queries[kinds.index(f"{tier}-{'short' if 'One sentence' in task else 'long'}")])
+    return json.dumps({"queries": chosen})
 
 
 def _lines(stage: str) -> list[dict[str, Any]]:

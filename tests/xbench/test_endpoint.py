@@ -117,7 +117,7 @@ def test_malformed_answers_are_asked_once_more_then_dropped(server: ChatServer, 
         Channel(endpoint(server)),
     )
     # Asked in order: cut, wrong keys, right; then the second tries: cut again, right.
-    assert values == [Missing.UNUSABLE, True, True]
+    assert values == [Missing.UNUSABLE, [("openly",)], [("openly",)]]
     assert (exchange.malformed, exchange.unusable) == ({"judge_query": 3}, {"judge_query": 1})
     assert len(server.seen) == 5
 
