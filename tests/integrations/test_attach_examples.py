@@ -66,3 +66,10 @@ def test_lines_for_rerank() -> None:
     statuses = [{one["id"]: one["status"] for one in json.loads(line)["candidates"]} for line in said.splitlines()]
     assert statuses[0]["y"] == statuses[0]["three"] == "removed"
     assert set(statuses[2].values()) == {"kept"}
+
+
+def test_every_example_is_run_by_a_test() -> None:
+    here = {"elasticsearch_exclusion.py", "mcp_client.py", "pylate_exclusion.py", "rerank.jsonl"}
+    here |= {f"{name}_exclusion.py" for name in WITH_EXTRAS}
+    elsewhere = {"xbench.toml", "xbench_serve.py"}  # tests/xbench/test_bench_examples.py
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == here | elsewhere

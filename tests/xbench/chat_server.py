@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -18,41 +19,97 @@ WRITER, JUDGE = "recorded-writer", "recorded-judge"
 def recorded(body: dict[str, Any], stage: str | None = None) -> str:
     """The answer that was recorded for a request, found by what the request asks."""
     text = body["messages"][1]["content"]
+    asked = stage or _stage(text)
+    if asked == "judge_query":
+        return json.dumps({"verdicts": _readings(text, "writer" if body["model"] == WRITER else "judge")})
+    if asked == "judge_document":
+        return json.dumps({"verdicts": _presences(text)})
+    if asked == "grade":
+        return json.dumps({"grades": _grades(text)})
     again = len(body["messages"]) > 2
-    who = "writer" if body["model"] == WRITER else "judge"
-    for line in (DATA / "answers.jsonl").read_text(encoding="utf-8").splitlines():
-        answer = json.loads(line)
-        name, _, by = answer["stage"].partition(":")
-        asked = stage or _stage(text)
-        if (
-            asked.startswith(name)
-            and (name != "t1" or asked == "t1")
-            and by in ("", who)
-            and (not answer["match"] or answer.get("again", False) == again)
-            and all(part in text for part in answer["match"])
-            and _in_order(text, answer["match"], asked)
-        ):
+    for answer in _lines(asked):
+        wanted = answer["match"]
+        if answer.get("again", False) != again or not all(part in text for part in wanted):
+            continue
+        places = [text.index(part) for part in wanted]  # which of the documents is wanted is told by their order
+        if asked == "rewrite":
+            return _for_tasks(text, answer["content"])
+        if asked != "t1" or places == sorted(places):
             return str(answer["content"])
-    raise AssertionError(f"no answer was recorded for {stage}: {text}")
+    raise AssertionError(f"no answer was recorded for {asked}: {text}")
 
 
-def _in_order(text: str, parts: list[str], stage: str) -> bool:
-    """Which of two documents is wanted is told by their order."""
-    places = [text.index(part) for part in parts]
-    return stage not in ("t1", "topic") or places == sorted(places)
+def _for_tasks(text: str, content: str) -> str:
+    """Of the queries that were recorded for a pair (long T1, then T2 and T3, short and long) those that are asked."""
+    queries = json.loads(content)["queries"]
+    if not queries:
+        return content
+    kinds = ["T1-long", "T2-short", "T2-long", "T3-short", "T3-long"]
+    chosen = []
+    for task in re.split(r"^Task \d+\. ", text, flags=re.MULTILINE)[1:]:
+        first = task.partition(":")[0] + task.partition(".")[0]
+        two = '" and "' in first or "two topics" in first
+        tier = "T3" if two else "T2" if "between the lines" in first else "T1"
+        chosen.append(queries[kinds.index(f"{tier}-{'short' if 'One sentence' in task else 'long'}")])
+    return json.dumps({"queries": chosen})
+
+
+def _lines(stage: str) -> list[dict[str, Any]]:
+    lines = (json.loads(line) for line in (DATA / "answers.jsonl").read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line["stage"] == stage]
+
+
+def _readings(text: str, who: str) -> list[list[str]]:
+    """How each listed query is read: as recorded, or else as an open exclusion."""
+    rows = []
+    for query, topics in re.findall(r"^\d+\. (.*)\n((?:   topic \d+: .*\n?)+)", text, re.MULTILINE):
+        named = re.findall(r"topic \d+: (.*)", topics)
+        rows.append([_reading(query, wording, who) for wording in named])
+    return rows
+
+
+def _reading(query: str, wording: str, who: str) -> str:
+    for line in _lines("reading"):
+        part, name = line["match"]
+        if line["by"] in ("", who) and part in query and name == wording:
+            return str(line["content"])
+    return "openly"
+
+
+def _documents(text: str) -> list[str]:
+    return re.findall(r'<document number="\d+">\n(.*?)\n</document>', text, re.DOTALL)
+
+
+def _titles(topic: str) -> list[str]:
+    (found,) = [line["content"] for line in _lines("presence") if line["match"] == [topic]]
+    return list(found)
+
+
+def _presences(text: str) -> list[list[bool]]:
+    topics = re.findall(r"^\d+\. (.*)$", text.rpartition("</document>")[2], re.MULTILINE)
+    return [[any(title in one for title in _titles(topic)) for one in _documents(text)] for topic in topics]
+
+
+def _grades(text: str) -> list[int | str]:
+    """2 for what was recorded to deal with the topic, 1 for what only names it; the reader is unsure of one."""
+    (topic,) = re.findall(r"ruled out this topic: (.*)", text)
+    grades: list[int | str] = []
+    for one in _documents(text):
+        covered = any(title in one for title in _titles(topic))
+        unsure = topic == "French press" and one.startswith("Bialetti")
+        grades.append("unsure" if unsure else 2 if covered else 1 if topic.lower() in one.lower() else 0)
+    return grades
 
 
 def _stage(text: str) -> str:
     """Which prompt a request was made from; its custom id says so in a batch file, and here its words must."""
     for words, stage in (
-        ("Do three things", "t1"),
-        ("turn the other down", "topic"),
-        ("Write a longer version", "t1_long"),
-        ("Say the same thing between the lines", "t2"),
-        ("First topic that is ruled out", "t3"),
-        ("Change the query as little", "repair"),
-        ("Picture the person", "judge_query"),
-        ("For each document", "judge_document"),
+        ("Do these things", "t1"),
+        ("new queries that want the same subject", "rewrite"),
+        ("What is wrong with it", "repair"),
+        ("Read each query by itself", "judge_query"),
+        ("For each of these topics and each document", "judge_document"),
+        ("Grade each of the", "grade"),
     ):
         if words in text:
             return stage

@@ -10,16 +10,26 @@ import pytest
 
 from excise.xbench.answers import Answer, Answers, Desk, Malformed, Missing, json_object, text_of, truth_of
 from excise.xbench.batch import read_answers, write_requests
+from excise.xbench.drafts import Hopeless, QueryTask, Seed, read_repair, read_rewrites, read_seed, tasks_of
 from excise.xbench.prompts import NAMES, STYLES, prompt
-from excise.xbench.requests import Model, Request, ask_for
+from excise.xbench.readings import Asked, query_question, readings_reader
+from excise.xbench.records import MinedPair
+from excise.xbench.requests import Model, Request
 from excise.xbench.storage import XBenchError
-from excise.xbench.writing import query_question, read_excludes, read_rewrite, read_seed
 
 MODEL = Model("m")
 
 
 def question(query: str = "bread, not rye", model: Model = MODEL) -> Request:
-    return query_question(model, query, "rye")
+    return query_question(model, [Asked("T1", query, ("rye",))])
+
+
+ONE = [Asked("T1", "", ("rye",))]
+YES, NO = '{"verdicts": [["openly"]]}', '{"verdicts": [["no"]]}'
+
+
+def read_excludes(content: str) -> bool:
+    return readings_reader(ONE)(content) == [("openly",)]
 
 
 def test_a_request_is_known_by_everything_in_it() -> None:
@@ -33,19 +43,19 @@ def test_an_answer_that_fits_is_read_and_one_that_is_missing_is_pending(tmp_path
     desk = Desk(answers)
     assert desk.ask(question(), read_excludes) is Missing.PENDING
     assert list(desk.pending) == [question().key]
-    answers.add(question(), Answer('{"excludes": true}'))
+    answers.add(question(), Answer(YES))
     assert Desk(answers).ask(question(), read_excludes) is True
     assert Desk(Answers(tmp_path)).ask(question(), read_excludes) is True  # from the file
 
 
 def test_a_malformed_answer_is_asked_once_more_then_given_up(tmp_path: Path) -> None:
     answers = Answers(tmp_path)
-    answers.add(question(), Answer('{"excludes": "yes"}'))
+    answers.add(question(), Answer('{"verdicts": [["yes"]]}'))
     desk = Desk(answers)
     assert desk.ask(question(), read_excludes) is Missing.PENDING
     (again,) = desk.pending.values()
-    assert again.messages[2] == {"role": "assistant", "content": '{"excludes": "yes"}'}
-    assert "excludes is neither true nor false" in again.messages[3]["content"]
+    assert again.messages[2] == {"role": "assistant", "content": '{"verdicts": [["yes"]]}'}
+    assert "has 'yes', which is none of the answers" in again.messages[3]["content"]
     answers.add(again, Answer("no idea"))
     desk = Desk(answers)
     assert desk.ask(question(), read_excludes) is Missing.UNUSABLE
@@ -55,11 +65,11 @@ def test_a_malformed_answer_is_asked_once_more_then_given_up(tmp_path: Path) -> 
 
 def test_a_line_that_was_cut_off_is_asked_for_again_and_nothing_else_is_lost(tmp_path: Path) -> None:
     answers = Answers(tmp_path)
-    answers.add(question("a"), Answer('{"excludes": true}'))
+    answers.add(question("a"), Answer(YES))
     with (tmp_path / "judge_query.jsonl").open("a") as out:
         out.write('{"key": "half')
     answers = Answers(tmp_path)
-    answers.add(question("b"), Answer('{"excludes": false}'))
+    answers.add(question("b"), Answer(NO))
     desk = Desk(Answers(tmp_path))
     assert desk.ask(question("a"), read_excludes) is True
     assert desk.ask(question("b"), read_excludes) is False
@@ -84,13 +94,29 @@ def test_stage_a_answers_are_read_strictly(content: str, problem: str) -> None:
         read_seed(content)
 
 
+def test_a_pair_can_be_given_up_and_a_query_must_rule_its_topic_out() -> None:
+    assert read_seed('{"hopeless": "both say the same"}') == Hopeless("both say the same")
+    empty = {"x": "", "z": "", "second": "", "query": "", "hopeless": "no subject in common"}
+    assert read_seed(json.dumps(empty)) == Hopeless("no subject in common")
+    with pytest.raises(Malformed, match="letter for letter"):
+        read_seed('{"x": "bread", "z": "rye flour", "query": "bread, not rye"}')
+    with pytest.raises(Malformed, match="must have a cue"):
+        read_seed('{"x": "bread", "z": "rye", "query": "bread, the rye kind is known to me"}')
+
+
 def test_stage_b_answers_need_as_many_wordings_as_topics() -> None:
-    content = json.dumps({"query": "bread, neither rye nor spelt", "z": ["rye", "spelt"]})
-    assert read_rewrite(content, "t3_mixed", "short", ("rye", "spelt")).wordings == ("rye", "spelt")
+    task = QueryTask("T3", "mixed", "short", ("rye", "spelt"), "")
+    one = {"query": "bread, neither rye nor spelt", "z": ["rye", "spelt"]}
+    assert read_rewrites(json.dumps({"queries": [one]}), [task])[0].wordings == ("rye", "spelt")
     with pytest.raises(Malformed, match="z is not a list of 2 texts"):
-        read_rewrite(content.replace(', "spelt"]', "]"), "t3_mixed", "short", ("rye", "spelt"))
-    with pytest.raises(Malformed, match="query has 5 words, and 20 to 165"):
-        read_rewrite(content, "t3_mixed", "long", ("rye", "spelt"))
+        read_rewrites(json.dumps({"queries": [{**one, "z": ["rye"]}]}), [task])
+    with pytest.raises(Malformed, match="queries is not a list of 1"):
+        read_rewrites(json.dumps({"queries": [one, one]}), [task])
+    with pytest.raises(Malformed, match="object with query and z"):
+        read_rewrites(json.dumps({"queries": ["bread"]}), [task])
+    explicit = QueryTask("T1", "explicit", "long", ("rye",), "")
+    said = read_repair(json.dumps({"query": "bread, not rye", "z": ["dark bread"]}), explicit)
+    assert said.wordings == ("rye",)  # an explicit query names its topic letter for letter
 
 
 def test_a_code_fence_is_taken_off() -> None:
@@ -114,10 +140,10 @@ def test_batch_lines_are_in_the_format_of_the_service(tmp_path: Path) -> None:
 def test_answers_of_a_service_or_by_hand_are_taken_and_the_rest_is_counted(tmp_path: Path) -> None:
     requests = {request.key: request for request in (question(name) for name in "abcd")}
     names = [request.custom_id for request in requests.values()]
-    body = {"choices": [{"message": {"content": '{"excludes": true}'}}], "usage": {"prompt_tokens": 7}}
+    body = {"choices": [{"message": {"content": YES}}], "usage": {"prompt_tokens": 7}}
     lines = [
         json.dumps({"custom_id": names[0], "response": {"status_code": 200, "body": body}, "error": None}),
-        json.dumps({"custom_id": names[1], "content": '{"excludes": false}'}),
+        json.dumps({"custom_id": names[1], "content": NO}),
         json.dumps({"custom_id": names[2], "response": {"status_code": 500, "body": {}}, "error": None}),
         json.dumps({"custom_id": names[3], "response": None, "error": {"code": "batch_expired"}}),
         json.dumps({"custom_id": "judge_query-0123456789abcdef01234567", "content": "{}"}),
@@ -129,17 +155,21 @@ def test_answers_of_a_service_or_by_hand_are_taken_and_the_rest_is_counted(tmp_p
     assert file.give(requests, answers) == 2
     assert (file.taken, len(file.failed), file.unknown(answers), file.unreadable) == (2, 2, 2, 1)
     assert answers.tokens() == (7, 0)
+    number, read, written = answers.estimated_tokens()
+    assert (number, written) == (1, len(NO) // 4)
+    assert read > 100
     with pytest.raises(XBenchError, match="no such file"):
         read_answers([tmp_path / "nowhere.jsonl"])
 
 
 def test_a_schema_fixes_the_keys_and_their_kinds() -> None:
-    body = query_question(Model("m", json_mode="schema"), "bread, not rye", "rye").body
+    body = question(model=Model("m", json_mode="schema")).body
     form = body["response_format"]["json_schema"]
-    assert (form["name"], form["strict"], form["schema"]["required"]) == ("judge_query", True, ["excludes"])
-    assert form["schema"]["properties"] == {"excludes": {"type": "boolean"}}
-    assert prompt("t3_mixed").schema()["properties"]["z"]["type"] == "array"
-    assert "response_format" not in query_question(Model("m", json_mode="none"), "a", "b").body
+    assert (form["name"], form["strict"], form["schema"]["required"]) == ("judge_query", True, ["verdicts"])
+    answer = form["schema"]["properties"]["verdicts"]["items"]["items"]
+    assert answer == {"enum": ["openly", "implied", "no", "unsure"]}
+    assert prompt("repair").schema()["properties"]["z"]["type"] == "array"
+    assert "response_format" not in question(model=Model("m", json_mode="none")).body
     with pytest.raises(XBenchError, match="JSON mode is one of object, schema, none"):
         Model("m", json_mode="yes")
 
@@ -153,6 +183,14 @@ def test_every_prompt_has_a_version_asks_for_its_keys_and_forbids_what_it_must()
     for name in NAMES:
         text = (files("excise.xbench.prompts") / f"{name}.md").read_text(encoding="utf-8").rstrip()
         assert f"```text\n{text}\n```" in docs.read_text(encoding="utf-8"), f"docs/xbench.md quotes another {name}.md"
-    values = dict.fromkeys(("query", "wanted", "topic", "length_rule"), "x")
-    implicit = ask_for("t2", MODEL, cues="not, without, -free", style=STYLES[0], **values)
-    assert "not, without, -free" in implicit.messages[1]["content"]
+    seed, pair = Seed("bread", "rye", "bread, not rye"), MinedPair("p1", "g", ("n",), (0.5,))
+    (task,) = tasks_of(pair, seed, ["T2"], ["short"], 0.5, 0)
+    for word in ("not, without", "-free", "no, never, instead"):
+        assert word in task.words
+
+
+def test_no_style_contradicts_the_length() -> None:
+    for style in STYLES["long"]:
+        assert "one plain" not in style
+        assert "before the subject" not in style
+        assert "lower case" not in style

@@ -56,7 +56,7 @@ def test_bad_verdicts_get_one_sentence(tmp_path: Path) -> None:
     ("given", "sentence"),
     [
         ({"temperature": "hot"}, "temperature must be like 0.8, got 'hot'."),
-        ({"max_tokens": True}, "max_tokens must be like 400, got True."),
+        ({"max_tokens": True}, "max_tokens must be like 1600, got True."),
         ({"tiers": ["T1", "T4"]}, "'T4' is none of the tiers T1, T2, T3."),
         ({"lengths": "short"}, "lengths must be like ['short', 'long'], got 'short'."),
         ({"model": ""}, "name the model that is the writer: --model NAME."),

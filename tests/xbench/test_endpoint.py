@@ -14,15 +14,18 @@ from excise.errors import ExciseError
 from excise.xbench.answers import Answers, Desk, Missing
 from excise.xbench.conversation import Channel, converse
 from excise.xbench.endpoint import Caller, Endpoint, EndpointError
+from excise.xbench.readings import Asked, query_question, readings_reader
 from excise.xbench.requests import Model, Request
 from excise.xbench.storage import XBenchError
-from excise.xbench.writing import query_question, read_excludes
 
-TRUE = '{"excludes": true}'
+TRUE = '{"verdicts": [["openly"]]}'
 
 
 def questions(number: int) -> list[Request]:
-    return [query_question(Model("m"), f"query {i}", "topic") for i in range(number)]
+    return [query_question(Model("m"), [Asked("T1", f"query {i}", ("topic",))]) for i in range(number)]
+
+
+read_excludes = readings_reader([Asked("T1", "", ("topic",))])
 
 
 def endpoint(server: ChatServer, **settings: Any) -> Endpoint:
@@ -114,7 +117,7 @@ def test_malformed_answers_are_asked_once_more_then_dropped(server: ChatServer, 
         Channel(endpoint(server)),
     )
     # Asked in order: cut, wrong keys, right; then the second tries: cut again, right.
-    assert values == [Missing.UNUSABLE, True, True]
+    assert values == [Missing.UNUSABLE, [("openly",)], [("openly",)]]
     assert (exchange.malformed, exchange.unusable) == ({"judge_query": 3}, {"judge_query": 1})
     assert len(server.seen) == 5
 

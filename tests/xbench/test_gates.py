@@ -92,6 +92,17 @@ def test_multi_z_coverage() -> None:
     assert gates.multi_z_coverage(alone, ["Rye."]) == ("topics_pooled", "T3 has 1 topics, and should have 2")
 
 
+def test_a_topic_that_the_judge_finds_in_both_negatives_is_pooled() -> None:
+    both = replace(RIGHT, in_other=True)
+    failure = gates.multi_z_coverage(COMPOUND, ["About rye.", "About spelt."], [both, RIGHT])
+    assert failure == ("topics_pooled", "'rye' in the other negative: the judge says yes")
+
+
+def test_an_unsure_judge_admits_nothing() -> None:
+    unsure = replace(RIGHT, excludes=None, unsure=("excludes",))
+    assert gates.query_side([unsure]) == ("exclusion_not_read", "'rye' ruled out by the query: the judge is unsure")
+
+
 def test_leakage() -> None:
     assert gates.leakage({}) is None
     assert gates.leakage({"gold": "train.jsonl, line 2"}) == ("leaked", "gold is in train.jsonl, line 2")

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from excise.documents import Document
+from excise.encoders.backbone import Backbone
 from excise.errors import InvalidInput
 from excise.search.operator import load
 from excise.xbench.bench_folder import BenchFolder
@@ -35,6 +37,39 @@ def test_every_negative_lies_in_the_band_and_is_the_closest_one_there() -> None:
         if len(pair.negatives) == 2:
             one, other = (int(id[1:]) for id in pair.negatives)
             assert means[one] @ means[other] <= 0.8
+
+
+def test_the_second_negative_is_close_to_the_gold_and_to_the_first() -> None:
+    """A document that only borders on the gold shares no subject with the pair, and makes a trivial exclusion."""
+    means = np.array([[1, 0, 0], [0.8, 0.6, 0], [0.75, -0.66, 0], [0.7, 0.5, 0.51]], dtype=np.float32)
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    pairs = mine(means, ["gold", "first", "aside", "near"], Band(0.5, 0.95, absolute=True))
+    assert {pair.gold: pair.negatives for pair in pairs}["gold"] == ("first", "near")
+
+
+def test_documents_that_make_no_good_prompt_are_passed_over_and_counted(
+    own_documents: list[Document], minilm: Backbone, tmp_path: Path
+) -> None:
+    lines = [{"_id": d.id, "title": d.title, "text": d.text} for d in own_documents[:12]]
+    first = lines[0]
+    lines += [
+        {**first, "_id": "copy", "title": "Another heading of the same"},
+        {
+            **first,
+            "_id": "erratum",
+            "title": f"Erratum: {first['title']}",
+            "text": "In the third table of the report, " * 8,
+        },
+        {**first, "_id": "french", "title": "Crédit", "text": "Les États membres exigent que le prêteur informe. " * 6},
+        {**first, "_id": "stub", "title": "Stub", "text": "Too short to be of use."},
+    ]
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    load(backbone=minilm).index(corpus, tmp_path / "index")
+    mined = mine_run(tmp_path / "run", MiningSettings(corpus, tmp_path / "index", band=Band(0.1, 0.999)))
+    assert mined.mined.passed_over == {"near_duplicate": 2, "not_english": 1, "too_short": 1}
+    used = {id for pair in BenchFolder.open(tmp_path / "run").pairs() for id in (pair.gold, *pair.negatives)}
+    assert not used & {"copy", "erratum", "french", "stub"}
 
 
 def test_the_same_seed_gives_the_same_pairs_and_another_does_not() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ def by_batches(command: str, run: Path, model: str, folder: Path) -> tuple[dict[
     """Write requests, have them answered, read the answers, until nothing is asked any more."""
     requests, answers, asked = folder / f"{command}-out.jsonl", folder / f"{command}-in.jsonl", []
     said = xbench(command, run, "--model", model, "--batch-out", requests)
+    shutil.copy(requests, folder / f"first-{command}.jsonl")
     while said["pending"]:
         asked.append(answer_batch(requests, answers))
         said = xbench(command, run, "--batch-in", answers, "--batch-out", requests)
@@ -76,20 +78,46 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_the_writing_goes_round_by_round(finished: dict[str, Any]) -> None:
-    """Stage A and second topics, rewrites, second looks, repairs: what waits for nothing is asked at once."""
+    """Stage A, rewrites, readings, repairs, readings of these: what waits for nothing is asked at once."""
     said = finished["write"]
-    assert finished["rounds"][0] == 10
-    assert len(finished["rounds"]) >= 4
-    assert (said["malformed"]["t1"], said["unusable"]) == (3, {"t1": 1})
-    assert said["dropped"]["malformed"] == {"T1": 1}
+    assert finished["rounds"][0] == 5
+    assert len(finished["rounds"]) >= 5
+    assert (said["malformed"], said["unusable"]) == ({"t1": 2, "rewrite": 1}, {})
+    assert said["dropped"]["hopeless"] == {"T1": 1}
     assert said["dropped"]["cue_in_implicit"] == {"T2": 1}
-    assert said["dropped"]["exclusion_lost"] == {"T2": 1}
-    assert said["dropped"]["repair_failed"] == {"T3": 2}
+    assert said["dropped"]["exclusion_lost"] == {"T3": 1}
     assert said["tokens_in"] > 0
+    assert said["tokens_estimated"] == 0
     records = {record["id"]: record for record in lines(finished["run"] / "records.jsonl")}
-    repaired = [record for record in records.values() if record["repaired"]]
-    assert [record["query"].split(".")[0] for record in repaired] == ["A colleague swears by barefoot running shoes"]
-    assert Counter(record["tier"] for record in records.values()) == {"T1": 8, "T2": 6, "T3": 6}
+    assert Counter(record["tier"] for record in records.values())["T1"] == 8
+    assert all("class action" in record["query"] for record in records.values() if record["repaired"])
+
+
+def test_repairs_are_read_again_and_keep_a_true_label(finished: dict[str, Any]) -> None:
+    nike = {pair["gold"]: pair["id"] for pair in lines(finished["run"] / "pairs.jsonl")}["running-shoes-08"]
+    own = {record["id"]: record for record in lines(finished["run"] / "records.jsonl") if record["pair"] == nike}
+    repaired = {id.removeprefix(f"{nike}-"): record for id, record in own.items() if record["repaired"]}
+    assert set(repaired) == {"T1-long", "T2-long", "T3-short"}  # an implicit one had its second try, too
+    assert "lawyer" in repaired["T2-long"]["query"]
+    assert repaired["T3-short"]["form"] == "disjunctive"  # read as open in both halves, whatever it was meant to be
+    assert f"{nike}-T3-long" not in own  # its repair was read, and found wanting
+
+
+def test_topics_are_read_together_and_openly_worded_ones_by_sample(finished: dict[str, Any]) -> None:
+    verdicts = {line["id"]: line["topics"] for line in lines(finished["run"] / "verdicts.jsonl")}
+    by = Counter(topic["by"] for id, topics in verdicts.items() if "-T1-" in id for topic in topics)
+    assert by["cues"] > by["judge"] >= 1
+    assert all(topic["by"] == "judge" for id, topics in verdicts.items() if "-T1-" not in id for topic in topics)
+    requests = finished["gate"]["requests"]
+    assert requests["judge_document"] == 4  # one a pair, for all of its queries
+    assert requests["t1"] + requests["rewrite"] == 5 + 4 + 3  # three answers were malformed
+
+
+def test_documents_reach_the_prompts_whole(finished: dict[str, Any], small_corpus: Path) -> None:
+    coffee = next(line for line in lines(small_corpus) if line["_id"] == "coffee-brewing-02")
+    asked = (finished["folder"] / "first-write.jsonl").read_text(encoding="utf-8")
+    assert json.dumps(" ".join(coffee["text"].split()))[1:-1] in asked
+    assert " ...\\n" not in asked
 
 
 def test_every_gate_that_should_drop_something_does(finished: dict[str, Any]) -> None:
@@ -98,8 +126,7 @@ def test_every_gate_that_should_drop_something_does(finished: dict[str, Any]) ->
     coffee, norway, hoka = (pairs[id] for id in ("coffee-brewing-02", "electric-cars-05", "running-shoes-05"))
     assert all(not dropped[f"{coffee}-T1-{length}"] for length in ("short", "long"))
     assert all("z_in_gold" in codes for id, codes in dropped.items() if id.startswith(norway))
-    assert "exclusion_not_read" in dropped[f"{norway}-T1-long"]
-    assert "negative_too_easy" in dropped[f"{norway}-T3-short"]  # a running shoe does not rival a car
+    assert "exclusion_not_read" in dropped[f"{norway}-T2-short"]  # the judge is unsure
     assert {"z_not_in_negative", "paraphrase_unsafe"} <= dropped[f"{hoka}-T3-short"]
     assert dropped[finished["leaked"]] == {"leaked"}
     funnel = json.loads((finished["run"] / "funnel.json").read_text())
@@ -113,7 +140,7 @@ def test_the_report_and_its_picture_show_the_funnel(finished: dict[str, Any]) ->
     assert "prefers-color-scheme: dark" in page
     assert "<script" not in page
     assert "src=" not in page
-    for words in ("round-trip", "negative_too_easy", "Dropped while writing", "repair_failed", "<svg"):
+    for words in ("round-trip", "negative_too_easy", "Dropped while writing", "cue_in_implicit", "<svg"):
         assert words in page
     assert (finished["run"] / "funnel.svg").read_text().startswith("<svg")
 
@@ -157,6 +184,65 @@ def test_the_finished_suite_passes_its_audit(finished: dict[str, Any]) -> None:
     assert all(found.share == 1.0 for found in audit.document_side["Z not in gold"].values())
 
 
+def test_the_funnel_says_what_was_dropped_and_what_was_asked(finished: dict[str, Any]) -> None:
+    told = xbench("funnel", finished["run"])
+    assert told["pairs"] == 5
+    assert told["writing"] == finished["write"]["dropped"]
+    assert told["admitted"] == finished["gate"]["admitted"]
+    asked = sum(number for stage, number in told["requests"].items() if stage != "grade")
+    assert told["requests_per_admitted"] == round(asked / sum(told["admitted"].values()), 2)
+    shown = runner.invoke(cli.app, ["xbench", "funnel", str(finished["run"])], catch_exceptions=False).output
+    for words in ("5 pairs", "hopeless", "z_in_gold", "requests an admitted query"):
+        assert words in shown
+
+
+def test_a_shortlist_is_graded_and_the_suite_knows_what_else_covers_z(
+    finished: dict[str, Any], small_index: Path, tmp_path: Path
+) -> None:
+    suite = tmp_path / "graded"
+    shutil.copytree(finished["suite"], suite)
+    requests, answers = tmp_path / "out.jsonl", tmp_path / "in.jsonl"
+    place = ("grade", finished["run"], "--out", suite)
+    said = xbench(*place, "--depth", 12, "--documents", 5, "--batch-out", requests)
+    assert said["pending"] > 0
+    assert not (suite / "graded").exists()
+    answer_batch(requests, answers)
+    said = xbench(*place, "--batch-in", answers)
+    assert said["pending"] == 0
+    assert said["grades"]["none"] == 1  # of one the grader is unsure
+    assert said["golds"] == []
+    assert said["further"] > 0
+    loaded = load_suite(suite, "test")
+    pair = {line["gold"]: line["id"] for line in lines(finished["run"] / "pairs.jsonl")}["coffee-brewing-02"]
+    grades = loaded.graded[f"{pair}-T1-short"]
+    assert (grades["coffee-brewing-01"], grades["coffee-brewing-06"], grades["coffee-brewing-02"]) == (2, 2, 0)
+    assert "coffee-brewing-04" not in grades
+
+    systems = ["--systems", "frozen", "--index", str(small_index), "--out", str(tmp_path / "run"), "--json"]
+    done = runner.invoke(cli.app, ["eval", str(suite), "--split", "test", *systems], catch_exceptions=False)
+    figures = json.loads(done.output)["systems"]["frozen"]
+    assert figures["graded_leak@10"]["mean"] >= figures["leak@10"]["mean"]
+    assert figures["graded_success@10"]["mean"] <= figures["success@10"]["mean"]
+
+    labels = ["eval-coverage", str(suite / "coverage" / "test.jsonl"), "--corpus", f"graded={suite / 'corpus.jsonl'}"]
+    where = ["--index", f"graded={small_index}", "--systems", "excise", "--out", str(tmp_path / "labels"), "--json"]
+    assert runner.invoke(cli.app, [*labels, *where], catch_exceptions=False).exit_code == 0
+
+
+def test_answers_by_hand_get_an_estimate_of_their_tokens(small_corpus: Path, small_index: Path, tmp_path: Path) -> None:
+    run, requests, answers = (
+        mined(small_corpus, small_index, tmp_path / "run"),
+        tmp_path / "o.jsonl",
+        tmp_path / "i.jsonl",
+    )
+    xbench("write", run, "--model", WRITER, "--batch-out", requests)
+    names = [line["custom_id"] for line in lines(requests)]
+    answers.write_text("".join(json.dumps({"custom_id": name, "content": "{}"}) + "\n" for name in names))
+    said = xbench("write", run, "--batch-in", answers)
+    assert said["tokens_estimated"] == len(names)
+    assert said["tokens_in"] > 100 * len(names)
+
+
 def test_reading_the_same_answers_again_changes_nothing(finished: dict[str, Any]) -> None:
     before = (finished["run"] / "records.jsonl").read_text()
     stored = {path.name: path.read_bytes() for path in (finished["run"] / "answers").iterdir()}
@@ -171,7 +257,7 @@ def test_an_endpoint_gives_the_same_records_and_an_interrupted_run_asks_nothing_
 ) -> None:
     run = mined(small_corpus, small_index, tmp_path / "run")
     command = ["xbench", "write", str(run), "--model", WRITER, "--endpoint", server.url, "--retries", "0"]
-    server.script = [*[answered] * 17, *[lambda _: (500, {}, "{}")] * 100]
+    server.script = [*[answered] * 7, *[lambda _: (500, {}, "{}")] * 100]
     with pytest.raises(EndpointError, match="what was answered is kept"):
         runner.invoke(cli.app, [*command, "--concurrency", "2"], catch_exceptions=False)
     server.script = []
@@ -180,7 +266,7 @@ def test_an_endpoint_gives_the_same_records_and_an_interrupted_run_asks_nothing_
     assert (run / "records.jsonl").read_text() == (finished["run"] / "records.jsonl").read_text()
     stored = [line["key"] for path in (run / "answers").iterdir() for line in lines(path)]
     assert len(stored) == len(set(stored)) == sum(finished["rounds"])
-    assert said["endpoint"]["answered"] == len(stored) - 17
+    assert said["endpoint"]["answered"] == len(stored) - 7
 
 
 def test_the_writer_may_not_judge(finished: dict[str, Any]) -> None:

@@ -13,7 +13,9 @@ from excise.cli.render import printable, say, show
 if TYPE_CHECKING:
     from excise.xbench.audit import Audit
     from excise.xbench.conversation import Exchange
+    from excise.xbench.effort import Effort
     from excise.xbench.gating import Funnel
+    from excise.xbench.grading_step import GradesResult
     from excise.xbench.steps import JudgingResult, WritingResult
 
 
@@ -41,23 +43,58 @@ def _say_exchange(exchange: Exchange, after: str, run: Path) -> None:
     if exchange.malformed:
         bad, lost = sum(exchange.malformed.values()), sum(exchange.unusable.values())
         say(f"  {bad:,} malformed answers; {lost:,} requests given up after the second", "dim")
-    say(f"  {exchange.tokens_in:,} tokens read and {exchange.tokens_out:,} written so far", "dim")
+    say(f"  {_tokens(exchange)} so far", "dim")
     if exchange.batch_out:
         say(f"wrote {exchange.pending:,} requests to {', '.join(exchange.batch_out)}; read answers with --batch-in")
     elif exchange.pending:
         stages = _counted(exchange.pending_by_stage)
         say(f"{exchange.pending:,} requests wait ({stages}): use --endpoint or --batch-out")
-    else:
+    elif after:
         say(f"done; next: excise xbench {after} {run}")
+
+
+def _tokens(used: Exchange | Effort) -> str:
+    rough = f" ({used.tokens_estimated:,} answers came without a count: estimated)" if used.tokens_estimated else ""
+    return f"{used.tokens_in:,} tokens read and {used.tokens_out:,} written{rough}"
 
 
 def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{number:,} {name}" for name, number in counts.items())
 
 
+def show_funnel(funnel: Funnel, effort: Effort) -> None:
+    """What was dropped and why, from documents to the last gate, and what was asked for it."""
+    for reason, number in effort.passed_over.items():
+        say(f"passed over while mining, {reason}: {number:,} documents", "dim")
+    say(f"{effort.pairs:,} pairs")
+    show(funnel_table(funnel))
+    asked = sum(effort.requests.values())
+    say(f"{asked:,} requests ({_counted(effort.requests)}); {_tokens(effort)}", "dim")
+    if effort.requests_per_admitted is not None:
+        say(f"{effort.requests_per_admitted:g} requests an admitted query, grading apart", "dim")
+
+
+def say_graded(result: GradesResult) -> None:
+    """What was graded so far, and what is to be done next."""
+    grades = ", ".join(f"{number:,} of grade {grade}" for grade, number in result.grades.items())
+    say(f"{result.documents:,} documents graded for {result.topics:,} topics ({grades or 'none yet'})")
+    say(f"  {result.further:g} documents a query cover what it rules out, beside its own negatives", "dim")
+    for id in result.golds:
+        say(f"  the gold of {id} was graded as covering what is ruled out: have a look", "dim")
+    _say_exchange(result.exchange, "", result.run)
+    if not result.exchange.pending:
+        say(f"wrote the grades and labels into {result.suite}")
+
+
 def funnel_table(funnel: Funnel) -> Table:
-    """How many records each gate leaves."""
-    table = Table("gate", "reason code", "T1", "T2", "T3", box=None, title="records left after each gate")
+    """How many records are dropped while writing, and how many each gate leaves."""
+    table = Table(
+        "gate", "reason code", "T1", "T2", "T3", box=None, title="dropped while writing; left after each gate"
+    )
+    for reason, counts in funnel.writing.items():
+        table.add_row(
+            "(dropped)", reason, *(f"-{counts[tier]:,}" if counts.get(tier) else "" for tier in funnel.written)
+        )
     table.add_row("written", "", *(f"{number:,}" for number in funnel.written.values()))
     for count in funnel.gates:
         table.add_row(count.gate.name, count.gate.code, *(f"{number:,}" for number in count.left.values()))

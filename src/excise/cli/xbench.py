@@ -1,4 +1,4 @@
-"""``excise xbench``: mine, write, judge, gate, audit, build. Heavy imports wait until a command runs."""
+"""``excise xbench``: mine, write, judge, gate, grade, funnel, audit, build. Heavy imports wait until a command runs."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ Temperature = Annotated[float | None, typer.Option(help="Temperature of the answ
 MaxTokens = Annotated[int | None, typer.Option(help="Length of an answer at most.")]
 JsonMode = Annotated[str | None, typer.Option(help="What the endpoint is told of the form: object, schema or none.")]
 DocumentWords = Annotated[int | None, typer.Option(help="How much of a document the model is shown.")]
+Together = Annotated[int | None, typer.Option(help="How many queries are read in one request.")]
+AllowWriter = Annotated[bool, typer.Option("--allow-writer", help="Let the writer judge itself.")]
 Edges = tuple[float, float]
 
 
@@ -57,6 +59,9 @@ def mine_command(
     anchors: Annotated[int | None, typer.Option(help="How many anchors; by default every document.")] = None,
     negatives: Annotated[int, typer.Option(help="Negatives an anchor, 1 or 2.")] = 2,
     min_words: Annotated[int, typer.Option(help="Shorter documents are passed over.")] = 20,
+    alike: Annotated[
+        float, typer.Option(help="Jaccard similarity from which the second of two documents is passed over.")
+    ] = 0.5,
     seed: Seed = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Mine again; answers are kept.")] = False,
     json_: Json = False,
@@ -70,7 +75,7 @@ def mine_command(
         raise InvalidInput("--band and --quantiles contradict each other.")
     low, high = band or quantiles or (Band.low, Band.high)
     width = Band(low, high, absolute=band is not None, loosen=loosen)
-    settings = MiningSettings(corpus, index, backbone, width, anchors, negatives, min_words, seed)
+    settings = MiningSettings(corpus, index, backbone, width, anchors, negatives, min_words, seed, alike)
     with bar() as progress:
         result = mine_run(run, settings, overwrite, progress)
     if _printed(result, json_):
@@ -80,6 +85,8 @@ def mine_command(
     mined = result.mined
     low, high = mined.edges
     say(f"{mined.pairs:,} anchors, {mined.two:,} of them with two negatives, in {mined.documents:,} documents")
+    for reason, number in mined.passed_over.items():
+        say(f"  passed over, {reason}: {number:,} documents", "dim")
     say(f"  band of similarity {low:.3f} to {high:.3f}; next: excise xbench write {run}", "dim")
 
 
@@ -142,14 +149,19 @@ def write_command(
     lengths: Annotated[str | None, typer.Option(help="short,long or one of them.")] = None,
     tiers: Annotated[str | None, typer.Option(help="T1,T2,T3 or some of them.")] = None,
     disjunctive: Annotated[float | None, typer.Option(help="Share of T3 that denies both topics openly.")] = None,
+    together: Together = None,
+    bm25_share: Annotated[float | None, typer.Option(help="As in gate; what would fail it is not rewritten.")] = None,
+    maxsim_share: Annotated[float | None, typer.Option(help="As in gate; what would fail it is not rewritten.")] = None,
     json_: Json = False,
 ) -> None:
-    """Have a model write the queries: Stage A, Stage B, verify and repair. Goes on where it stopped."""
+    """Have a model write the queries: Stage A, Stage B, a reading, one repair. Goes on where it stopped."""
     from excise.xbench.steps import write_run
 
-    kinds = {"lengths": _listed(lengths), "tiers": _listed(tiers), "disjunctive": disjunctive}
+    kinds = {"lengths": _listed(lengths), "tiers": _listed(tiers), "disjunctive": disjunctive, "together": together}
+    shares = {"bm25_share": bm25_share, "maxsim_share": maxsim_share}
+    given = {**asked.given, "verify_model": verify_model, **kinds, **shares}
     with bar() as progress:
-        result = write_run(run, {**asked.given, "verify_model": verify_model, **kinds}, asked.channel, progress)
+        result = write_run(run, given, asked.channel, progress)
     if _printed(result, json_):
         return
     from excise.cli.render_xbench import say_written
@@ -163,14 +175,19 @@ def judge_command(
     run: RunFolder,
     asked: Asked,
     name: Annotated[str | None, typer.Option(help="Keep the verdicts of a further judge apart, for the audit.")] = None,
-    allow_writer: Annotated[bool, typer.Option("--allow-writer", help="Let the writer judge itself.")] = False,
+    allow_writer: AllowWriter = False,
+    together: Together = None,
+    t1_sample: Annotated[
+        float | None, typer.Option(help="Share of the plainly worded T1 that is read; 1 reads every one.")
+    ] = None,
     json_: Json = False,
 ) -> None:
     """Have another model judge the labels: on the documents, and on the query alone."""
     from excise.xbench.steps import judge_run
 
     with bar() as progress:
-        result = judge_run(run, asked.given, asked.channel, name, allow_writer, progress)
+        given = {**asked.given, "together": together, "t1_sample": t1_sample}
+        result = judge_run(run, given, asked.channel, name, allow_writer, progress)
     if _printed(result, json_):
         return
     from excise.cli.render_xbench import say_judged
@@ -206,12 +223,50 @@ def gate_command(
         result = gate_run(run, suite, settings, split, controls, progress)
     if _printed(result, json_):
         return
-    from excise.cli.render import say, show
-    from excise.cli.render_xbench import funnel_table
+    from excise.cli.render import say
+    from excise.cli.render_xbench import show_funnel
 
-    show(funnel_table(result.funnel))
+    show_funnel(result.funnel, result.effort)
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in result.queries.to_dict().items())
     say(f"wrote {suite} ({kinds}); the funnel is in {run / 'report.html'}", "dim")
+
+
+@xbench.command("grade")
+@_asks_a_model
+def grade_command(
+    run: RunFolder,
+    asked: Asked,
+    suite: Annotated[Path, typer.Option("--out", help="The suite that 'gate' wrote; it gets the grades.")],
+    split: Split = "test",
+    depth: Annotated[int | None, typer.Option(help="How many documents of each ranking are graded.")] = None,
+    documents: Annotated[int | None, typer.Option(help="How many documents are graded in one request.")] = None,
+    allow_writer: AllowWriter = False,
+    json_: Json = False,
+) -> None:
+    """Have a model grade what every query finds: 2 covers what is ruled out, 1 mentions it, 0 neither."""
+    from excise.xbench.grading_step import grade_run
+
+    given = {**asked.given, "depth": depth, "documents": documents}
+    with bar() as progress:
+        result = grade_run(run, suite, split, given, asked.channel, allow_writer, progress)
+    if _printed(result, json_):
+        return
+    from excise.cli.render_xbench import say_graded
+
+    say_graded(result)
+
+
+@xbench.command("funnel")
+def funnel_command(run: RunFolder, json_: Json = False) -> None:
+    """Show what was dropped and why, from the first document to the last gate, and what was asked for it."""
+    from excise.xbench.steps import funnel_of_run
+
+    result = funnel_of_run(run)
+    if _printed(result, json_):
+        return
+    from excise.cli.render_xbench import show_funnel
+
+    show_funnel(result.funnel, result.effort)
 
 
 @xbench.command("audit")
@@ -262,11 +317,11 @@ def build_command(
         result = build(corpus, BuildConfig(config), progress)
     if _printed(result, json_):
         return
-    from excise.cli.render import say, show
-    from excise.cli.render_xbench import funnel_table
+    from excise.cli.render import say
+    from excise.cli.render_xbench import show_funnel
 
     if result.gate is not None:
-        show(funnel_table(result.gate.funnel))
+        show_funnel(result.gate.funnel, result.gate.effort)
     say(result.state)
 
 

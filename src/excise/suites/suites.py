@@ -6,6 +6,8 @@ A suite is a folder::
     queries.jsonl          {"_id", "text", "metadata"}          the queries of every split
     qrels/<split>.tsv      query-id  corpus-id  score           what a query wants
     negatives/<split>.tsv  query-id  corpus-id                  what a query rules out; the file is optional
+    graded/<split>.tsv     query-id  corpus-id  grade           what else covers what it rules out (2), mentions it (1)
+                                                                or does neither (0); the file is optional
 
 Everything is checked while it is read, and what is wrong is told in one sentence.
 """
@@ -76,6 +78,8 @@ class Suite:
         by query id, the documents that the query rules out. Queries that rule nothing out are not in it.
     corpus_file
         what was read of the corpus; without it the file is read when it is first asked for.
+    graded
+        by query id, how far documents cover what the query rules out: 2, 1 or 0. Empty where nobody graded.
     """
 
     name: str
@@ -86,6 +90,7 @@ class Suite:
     qrels: dict[str, dict[str, int]]
     negatives: dict[str, frozenset[str]]
     corpus_file: CorpusFile | None = field(default=None, repr=False, compare=False)
+    graded: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
     def corpus_fingerprint(self) -> str:
@@ -149,10 +154,11 @@ def _read_suite(folder: Path, split: str) -> Suite:
     corpus = read_corpus_file(folder / "corpus.jsonl")
     qrels = _read_qrels(folder / "qrels" / f"{split}.tsv", queries, corpus.ids)
     negatives = _read_negatives(folder / "negatives" / f"{split}.tsv", queries, corpus.ids, qrels)
+    graded = _read_graded(folder / "graded" / f"{split}.tsv", queries, corpus.ids)
     chosen = tuple(query for query in queries.values() if query.id in qrels or query.id in negatives)
     if not chosen:
         raise SuiteError(f"{folder / 'qrels' / f'{split}.tsv'}: the split {split!r} is empty.")
-    return Suite(name, folder, split, corpus.path, chosen, qrels, negatives, corpus)
+    return Suite(name, folder, split, corpus.path, chosen, qrels, negatives, corpus, graded)
 
 
 def _first(suite: Suite, limit: int) -> Suite:
@@ -163,6 +169,7 @@ def _first(suite: Suite, limit: int) -> Suite:
         queries=queries,
         qrels={id: rows for id, rows in suite.qrels.items() if id in kept},
         negatives={id: rows for id, rows in suite.negatives.items() if id in kept},
+        graded={id: rows for id, rows in suite.graded.items() if id in kept},
     )
 
 
@@ -218,6 +225,19 @@ def _read_negatives(
             raise SuiteError(f"{where}: query {query!r} both wants and rules out document {document!r}.")
         negatives.setdefault(query, set()).add(document)
     return {query: frozenset(ruled_out) for query, ruled_out in negatives.items()}
+
+
+def _read_graded(path: Path, queries: Mapping[str, Query], documents: frozenset[str]) -> dict[str, dict[str, int]]:
+    if not path.exists():
+        return {}
+    graded: dict[str, dict[str, int]] = {}
+    for where, (query, document, grade) in _rows(path, ("query-id", "corpus-id", "grade")):
+        if grade not in ("0", "1", "2"):
+            raise SuiteError(f"{where}: the grade must be 0, 1 or 2, got {grade!r}.")
+        _check_ids(where, query, document, queries, documents)
+        if graded.setdefault(query, {}).setdefault(document, int(grade)) != int(grade):
+            raise SuiteError(f"{where}: query {query!r} and document {document!r} already have another grade.")
+    return graded
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:

@@ -10,7 +10,7 @@ import json
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class Answer(NamedTuple):
-    """What came back: the text, why it ended, and what it cost in tokens."""
+    """What came back: the text, why it ended, and what it cost in tokens (0 where nobody said)."""
 
     content: str
     finish: str = "stop"
@@ -57,7 +57,10 @@ class Answers:
     def add(self, request: Request, answer: Answer) -> None:
         """Keep an answer; it is in the file when this returns."""
         kept = answer._replace(content=answer.content[:ANSWER_LIMIT])
-        line = json_line({"key": request.key, "model": request.model.name, **kept._asdict()})
+        fields = {"key": request.key, "model": request.model.name, **kept._asdict()}
+        if not answer.tokens_in and not answer.tokens_out and answer.finish != "refused":
+            fields["estimated"] = list(request.estimated_tokens(kept.content))
+        line = json_line(fields)
         path = self.folder / f"{request.stage}.jsonl"
         with self._lock:
             self._stage(request.stage)[request.key] = kept
@@ -74,11 +77,23 @@ class Answers:
         return bool(_STAGE.fullmatch(stage)) and key in self._stage(stage)
 
     def tokens(self) -> tuple[int, int]:
-        """Tokens read and written by all stored answers."""
+        """Tokens read and written by all stored answers, as far as whoever answered has counted them."""
+        every = [answer for stage in self._all_stages().values() for answer in stage.values()]
+        return sum(answer.tokens_in for answer in every), sum(answer.tokens_out for answer in every)
+
+    def counts(self) -> dict[str, int]:
+        """How many answers are stored, by stage: what was asked for in all."""
+        return {stage: len(found) for stage, found in sorted(self._all_stages().items()) if found}
+
+    def _all_stages(self) -> dict[str, dict[str, Answer]]:
         for path in self.folder.glob("*.jsonl"):
             self._stage(path.stem)
-        every = [answer for stage in self._stages.values() for answer in stage.values()]
-        return sum(answer.tokens_in for answer in every), sum(answer.tokens_out for answer in every)
+        return self._stages
+
+    def estimated_tokens(self) -> tuple[int, int, int]:
+        """Answers that came without a count of tokens (files answered by hand), and an estimate of both counts."""
+        found = [line["estimated"] for path in sorted(self.folder.glob("*.jsonl")) for line in _estimates(path)]
+        return len(found), sum(int(one[0]) for one in found), sum(int(one[1]) for one in found)
 
     def _stage(self, stage: str) -> dict[str, Answer]:
         if stage not in self._stages:
@@ -105,6 +120,16 @@ def _read(path: Path) -> Iterator[tuple[str, Answer]]:
             )
         except (ValueError, KeyError, TypeError):
             continue
+
+
+def _estimates(path: Path) -> Iterator[dict[str, Any]]:
+    for line in path.read_bytes().splitlines():
+        try:
+            stored = json.loads(line)
+            int(stored["estimated"][0]), int(stored["estimated"][1])
+        except (ValueError, KeyError, TypeError, IndexError):
+            continue
+        yield stored
 
 
 class Desk:
@@ -157,8 +182,10 @@ class Desk:
             counter[request.stage] += 1
 
 
-def json_object(content: str, keys: tuple[str, ...]) -> dict[str, Any]:
+def json_object(content: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
     """An answer that is one JSON object with exactly these keys; a code fence around it is taken off.
+
+    ``optional`` are those of the keys that may be missing.
 
     Examples
     --------
@@ -178,7 +205,7 @@ def json_object(content: str, keys: tuple[str, ...]) -> dict[str, Any]:
         raise Malformed("it is not one whole JSON object") from None
     if not isinstance(found, dict):
         raise Malformed("it is not a JSON object")
-    if set(found) != set(keys):
+    if set(found) | set(optional) != set(keys):
         raise Malformed(f"it has the keys {', '.join(sorted(found)) or 'none'}, and should have {', '.join(keys)}")
     return found
 
@@ -192,6 +219,26 @@ def text_of(found: dict[str, Any], key: str, most_words: int) -> str:
     if len(words) > most_words:
         raise Malformed(f"{key} has {len(words)} words, and at most {most_words} are taken")
     return " ".join(words)
+
+
+def lists_of(found: dict[str, Any], key: str, lengths: Sequence[int], allowed: Sequence[Any]) -> list[list[Any]]:
+    """A list of lists of an answer: as many, and as long, as was asked for, with nothing but what is allowed.
+
+    Examples
+    --------
+    >>> lists_of({"verdicts": [[True], [False, "unsure"]]}, "verdicts", [1, 2], [True, False, "unsure"])
+    [[True], [False, 'unsure']]
+    """
+    rows = found[key]
+    if not isinstance(rows, list) or len(rows) != len(lengths):
+        raise Malformed(f"{key} is not a list of {len(lengths)} lists")
+    for number, (row, length) in enumerate(zip(rows, lengths, strict=True), 1):
+        if not isinstance(row, list) or len(row) != length:
+            raise Malformed(f"list {number} of {key} does not have {length} answers")
+        for value in row:
+            if not any(value is one or (type(value) is type(one) and value == one) for one in allowed):
+                raise Malformed(f"list {number} of {key} has {value!r}, which is none of the answers")
+    return rows
 
 
 def truth_of(found: dict[str, Any], key: str) -> bool:

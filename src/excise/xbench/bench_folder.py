@@ -48,7 +48,7 @@ class BenchFolder:
         mining = settings.to_dict()
         if (folder / CONFIG).is_file():
             run = cls.open(folder)
-            before = run.config.get("mining", {})
+            before = run.mining.to_dict()
             other = [key for key in {**before, **mining} if before.get(key) != mining.get(key)]
             if other and not overwrite:
                 raise XBenchError(

@@ -11,6 +11,7 @@ from excise.progress import Progress, silent
 from excise.xbench.audit import Audit, AuditSources, write_audit
 from excise.xbench.build_config import BuildConfig
 from excise.xbench.conversation import Exchange
+from excise.xbench.grading_step import GradesResult, grade_run
 from excise.xbench.steps import (
     GatingResult,
     JudgingResult,
@@ -32,6 +33,7 @@ class BuildResult:
     write: WritingResult
     judge: JudgingResult | None = None
     gate: GatingResult | None = None
+    grade: GradesResult | None = None
     audit: Audit | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -41,6 +43,8 @@ class BuildResult:
             plain["judge"] = self.judge.to_dict()
         if self.gate is not None:
             plain["gate"] = self.gate.to_dict()
+        if self.grade is not None:
+            plain["grade"] = self.grade.to_dict()
         if self.audit is not None:
             plain["audit"] = self.audit.to_dict()
         return plain
@@ -52,6 +56,7 @@ def build(corpus: Path, config: BuildConfig, progress: Progress = silent) -> Bui
     need("a build", "xbench", "bm25s", "jinja2")
     mining, writer, judge = config.mining(corpus), config.channel("writer"), config.channel("judge")
     gates, controls, train = config.gates(), config.controls(), config.train()
+    grader = config.channel("grade") if config.graded else None
     mined = mine_run(config.run, mining, progress=progress)
     written = write_run(config.run, config.model("writer"), writer, progress)
     if written.exchange.pending:
@@ -60,8 +65,14 @@ def build(corpus: Path, config: BuildConfig, progress: Progress = silent) -> Bui
     if judged.exchange.pending:
         return BuildResult(_waits("judge", judged.exchange), mined, written, judged)
     gated = gate_run(config.run, config.suite, gates, config.split, controls, progress)
+    graded = None
+    if grader is not None:
+        place = (config.run, config.suite, config.split)
+        graded = grade_run(*place, config.model("grade"), grader, config.allow_writer(), progress)
+        if graded.exchange.pending:
+            return BuildResult(_waits("grade", graded.exchange), mined, written, judged, gated, graded)
     audit = write_audit(config.suite, config.split, config.run / "audit", AuditSources(train=tuple(train)))
-    return BuildResult("done", mined, written, judged, gated, audit)
+    return BuildResult("done", mined, written, judged, gated, graded, audit)
 
 
 def _waits(who: str, exchange: Exchange) -> str:

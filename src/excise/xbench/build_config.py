@@ -13,15 +13,19 @@ from excise.xbench.conversation import Channel
 from excise.xbench.endpoint import Endpoint
 from excise.xbench.gating import GateSettings
 from excise.xbench.mining import Band, MiningSettings
-from excise.xbench.run_settings import JudgeOptions, WriterOptions, option_names
+from excise.xbench.run_settings import GraderOptions, JudgeOptions, WriterOptions, option_names
 from excise.xbench.storage import XBenchError
 from excise.xbench.suite_writer import Controls
 
-_TABLES = ("mine", "writer", "judge", "gates", "controls", "audit")
+_TABLES = ("mine", "writer", "judge", "gates", "grade", "controls", "audit")
 _TOP = ("run", "suite", "split", *_TABLES)
 _ENDPOINT = ("endpoint", *(name for name in Endpoint.__dataclass_fields__ if name != "url"))
 _Kind = TypeVar("_Kind")
-_OPTIONS: dict[str, type[WriterOptions | JudgeOptions]] = {"writer": WriterOptions, "judge": JudgeOptions}
+_OPTIONS: dict[str, type[WriterOptions | JudgeOptions | GraderOptions]] = {
+    "writer": WriterOptions,
+    "judge": JudgeOptions,
+    "grade": GraderOptions,
+}
 
 
 class BuildConfig:
@@ -63,9 +67,19 @@ class BuildConfig:
         return _checked(MiningSettings, table, "mine")
 
     def model(self, who: str) -> dict[str, Any]:
-        """The settings of the writer or of the judge."""
+        """The settings of the writer, of the judge or of the grader."""
         known = option_names(_OPTIONS[who])
-        return {name: value for name, value in self._tables[who].items() if name in known}
+        own = {name: value for name, value in self._tables[who].items() if name in known}
+        if who != "writer":
+            return own
+        # What the gates ask for is asked before anything is rewritten: the two must not differ.
+        shares = {name: self._tables["gates"].get(name) for name in ("bm25_share", "maxsim_share")}
+        return {**{name: value for name, value in shares.items() if value is not None}, **own}
+
+    @property
+    def graded(self) -> bool:
+        """Whether the suite is to be graded: the file has a table [grade]."""
+        return bool(self._tables["grade"])
 
     def channel(self, who: str) -> Channel:
         """The endpoint, or the batch files in the run folder."""

@@ -15,7 +15,7 @@ from excise.xbench.endpoint import Caller, Endpoint, Usage
 from excise.xbench.storage import XBenchError
 
 _T = TypeVar("_T")
-_ROUNDS = 20  # a record needs at most ten: five stages, each asked twice
+_ROUNDS = 20  # a record needs at most ten: Stage A, Stage B, reading, repair, reading, each asked twice
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ class Exchange:
         what the endpoint was used for; None where none was asked.
     tokens_in, tokens_out
         of all answers that are stored.
+    tokens_estimated
+        how many of these answers came without a count of tokens, so that theirs is an estimate.
     """
 
     pending: int
@@ -78,6 +80,7 @@ class Exchange:
     endpoint: Usage | None
     tokens_in: int
     tokens_out: int
+    tokens_estimated: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types for JSON."""
@@ -119,7 +122,10 @@ def converse(
         written = tuple(str(path) for path in write_requests(channel.batch_out, requests))
     stages = Counter(request.stage for request in desk.pending.values())
     malformed, unusable = dict(desk.malformed), dict(desk.unusable)
-    exchange = Exchange(len(desk.pending), dict(stages), malformed, unusable, read, written, usage, *answers.tokens())
+    told_in, told_out = answers.tokens()
+    estimated, more_in, more_out = answers.estimated_tokens()
+    tokens = (told_in + more_in, told_out + more_out, estimated)
+    exchange = Exchange(len(desk.pending), dict(stages), malformed, unusable, read, written, usage, *tokens)
     return result, exchange
 
 

@@ -12,7 +12,10 @@ STRICT_CUES = (
     "not", "without", "except", "excluding", "other than", "apart from", "aside from", "besides", "neither", "nor",
     "rather than", "-free",
 )  # fmt: skip
-"""The paper's cue list: forbidden in T2."""
+"""The paper's cue list."""
+
+FORBIDDEN_IN_IMPLICIT = (*STRICT_CUES, "no", "never", "instead")
+"""What an implicit query must do without: the paper's list, and three words that say the same as openly."""
 
 FURTHER_CUES = (
     "no", "none", "nothing", "never", "n't", "cannot", "minus", "instead of", "exclude", "excludes", "excluded",
@@ -33,7 +36,10 @@ def _pattern(cues: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(parts), re.IGNORECASE)
 
 
-_STRICT, _FURTHER = _pattern(STRICT_CUES), _pattern(FURTHER_CUES)
+_STRICT, _FURTHER, _FORBIDDEN = _pattern(STRICT_CUES), _pattern(FURTHER_CUES), _pattern(FORBIDDEN_IN_IMPLICIT)
+_OPEN = re.compile(f"{_STRICT.pattern}|{_FURTHER.pattern}", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[.!?;:]\s")
+_REACH = 6  # words that may stand between a cue and what it rules out
 
 
 def strict_cues(query: str) -> list[str]:
@@ -62,6 +68,42 @@ def explicit_cues(query: str) -> list[str]:
     return strict_cues(query) + further + [found.group() for found in _OPERATOR.finditer(text)]
 
 
+def forbidden_in_implicit(query: str) -> list[str]:
+    """The words of a query that an implicit one must do without.
+
+    Examples
+    --------
+    >>> forbidden_in_implicit("Never cola again; tea instead"), forbidden_in_implicit("tea, as I know all about cola")
+    (['never', 'instead'], [])
+    """
+    return [found.group().lower() for found in _FORBIDDEN.finditer(query.translate(_APOSTROPHES))]
+
+
+def openly_ruled_out(query: str, start: int) -> bool:
+    """The cue test: whether a cue stands a few words before a place in a query, in the same clause.
+
+    Parameters
+    ----------
+    query
+        what the user types.
+    start
+        where the topic begins in it.
+
+    Examples
+    --------
+    >>> openly_ruled_out("cars other than the Tesla", 20), openly_ruled_out("Tesla cars, not in red", 0)
+    (True, False)
+    >>> openly_ruled_out("cars -tesla", 6), openly_ruled_out("not red. Tesla", 9)
+    (True, False)
+    """
+    before = query[:start].translate(_APOSTROPHES)
+    clause = _CLAUSE_END.split(before)[-1]
+    if clause.endswith(("-", '-"')):
+        return bool(_OPERATOR.search(query.translate(_APOSTROPHES), max(0, start - 2)))
+    ends = [found.end() for found in _OPEN.finditer(clause)]
+    return bool(ends) and len(clause[ends[-1] :].split()) <= _REACH
+
+
 def cue_problem(tier: str, query: str) -> str | None:
     """What a query's cues have against its tier, as a sentence; None where they fit.
 
@@ -69,11 +111,13 @@ def cue_problem(tier: str, query: str) -> str | None:
     --------
     >>> cue_problem("T2", "cars, but not Tesla")
     'an implicit query must have no cue, and has: not'
+    >>> cue_problem("T2", "cars, Tesla being no news to me")
+    'an implicit query must have no cue, and has: no'
     >>> cue_problem("T1", "cars, Tesla already covered")
     'an explicit exclusion must have a cue, and has none'
     >>> cue_problem("T3", "cars, but not Tesla; China I know")
     """
-    if tier == "T2" and (found := strict_cues(query)):
+    if tier == "T2" and (found := forbidden_in_implicit(query)):
         return f"an implicit query must have no cue, and has: {', '.join(found)}"
     if tier in ("T1", "T3") and not explicit_cues(query):
         return "an explicit exclusion must have a cue, and has none"

@@ -136,8 +136,11 @@ def distinctness(texts: Mapping[str, str], most: float = SAME_DOCUMENT) -> Failu
     return None
 
 
-def multi_z_coverage(record: Record, negatives: Sequence[str]) -> Failure | None:
-    """Gate 6: a compound query's topics differ, each has its own negative, and no negative names another's topic."""
+def multi_z_coverage(record: Record, negatives: Sequence[str], verdicts: Sequence[TopicVerdict] = ()) -> Failure | None:
+    """Gate 6: a compound query's topics differ, each has its own negative, and no negative covers another's topic.
+
+    By words, and to the judge where it was asked.
+    """
     expected = 2 if record.tier == "T3" else 1
     if len(record.topics) != expected:
         return Failure("topics_pooled", f"{record.tier} has {len(record.topics)} topics, and should have {expected}")
@@ -149,6 +152,9 @@ def multi_z_coverage(record: Record, negatives: Sequence[str]) -> Failure | None
         for other, topic in enumerate(record.topics):
             if other != place and mentions(text, topic):
                 return Failure("topics_pooled", f"negative {place + 1} names {topic!r}, the topic of another")
+    for verdict in verdicts:
+        if verdict.in_other:
+            return Failure("topics_pooled", f"{verdict.topic!r} in the other negative: the judge says yes")
     return None
 
 
@@ -206,9 +212,11 @@ def _unless_all(verdicts: Sequence[TopicVerdict], code: str, question: str, want
         said = getattr(verdict, question)
         if said is not wanted:
             name = verdict.topic if question in ("in_negative", "in_gold") else verdict.wording
-            return Failure(code, f"{name!r} {_ASKED[question]}: {_said(said)}")
+            return Failure(code, f"{name!r} {_ASKED[question]}: {_said(said, question in verdict.unsure)}")
     return None
 
 
-def _said(verdict: bool | None) -> str:
+def _said(verdict: bool | None, unsure: bool) -> str:
+    if unsure:
+        return "the judge is unsure"
     return "the judge gave no usable answer" if verdict is None else f"the judge says {'yes' if verdict else 'no'}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.progress import Progress, silent
+from excise.suites.jsonlines import read_objects
 from excise.xbench import gates
 from excise.xbench.cues import TIERS
 from excise.xbench.gates import GATES, Failure, Gate, Rivalry
@@ -132,21 +133,28 @@ def _failures(
     gold = corpus.document(record.gold).full_text
     negatives = [corpus.document(id).full_text for id in record.negatives]
     texts = {"gold": gold, **{f"negative {number}": text for number, text in enumerate(negatives, 1)}}
-    on_x = corpus.scores(record.wanted, [record.gold, *record.negatives])
-    rivalries = [
-        Rivalry("BM25", on_x.bm25[0], on_x.bm25[1:], settings.bm25_share),
-        Rivalry("MaxSim", on_x.maxsim[0], on_x.maxsim[1:], settings.maxsim_share),
-    ]
+    rivalries = rivalries_on(corpus, record.wanted, record.gold, record.negatives, settings)
     return [
         gates.round_trip(rank, settings.depth),
         gates.difficulty(rivalries),
         gates.z_in_negative(verdicts),
         gates.z_not_in_gold(record, gold, verdicts),
         gates.distinctness(texts, settings.same_document),
-        gates.multi_z_coverage(record, negatives),
+        gates.multi_z_coverage(record, negatives, verdicts),
         gates.leakage(leaks),
         gates.paraphrase_safety(record, verdicts),
         gates.query_side(verdicts),
+    ]
+
+
+def rivalries_on(
+    corpus: IndexedCorpus, wanted: str, gold: str, negatives: Sequence[str], settings: GateSettings
+) -> list[Rivalry]:
+    """How the negatives score on X beside the gold, by words and by vectors."""
+    on_x = corpus.scores(wanted, [gold, *negatives])
+    return [
+        Rivalry("BM25", on_x.bm25[0], on_x.bm25[1:], settings.bm25_share),
+        Rivalry("MaxSim", on_x.maxsim[0], on_x.maxsim[1:], settings.maxsim_share),
     ]
 
 
@@ -164,6 +172,17 @@ def _leaks(
         names |= {f"negative {number}": f"d:{id}" for number, id in enumerate(record.negatives, 1)}
         leaks[record.id] = {name: found[key] for name, key in names.items() if key in found}
     return leaks
+
+
+def read_outcomes(path: Path, records: Sequence[Record]) -> list[Outcome]:
+    """What ``excise xbench gate`` kept of each record; records that were written since are not among them."""
+    known = {record.id: record for record in records}
+    outcomes = []
+    for _, line in read_objects(path, XBenchError):
+        if line.get("id") in known:
+            failures = tuple(Failure(str(one["code"]), str(one["detail"])) for one in line["failures"])
+            outcomes.append(Outcome(known[line["id"]], failures))
+    return outcomes
 
 
 def funnel(outcomes: Sequence[Outcome], dropped: Mapping[str, Mapping[str, int]]) -> Funnel:

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from excise.documents import Corpus, Document
 from excise.engines import MANIFEST
@@ -19,6 +18,8 @@ from excise.vectors.maxsim import maxsim
 from excise.vectors.windows import best_window
 from excise.xbench.bench_folder import BenchFolder
 from excise.xbench.mining import Matrix, MiningSettings, mean_vectors
+from excise.xbench.near_duplicates import second_versions
+from excise.xbench.shown import reads_as_english, text_without_placeholder
 from excise.xbench.storage import XBenchError
 
 if TYPE_CHECKING:
@@ -99,9 +100,18 @@ class IndexedCorpus:
         temporary.replace(self._means_file)
         return means
 
-    def usable(self, words: int) -> NDArray[np.bool_]:
-        """Which documents have at least so many words."""
-        return np.array([len(document.full_text.split()) >= words for document in self.documents.values()])
+    def passed_over(self, settings: MiningSettings) -> dict[str, str]:
+        """Documents that make no pair, by id, and why: too short, not English, or a near-duplicate of another."""
+        reasons: dict[str, str] = {}
+        for document in self.documents.values():
+            text = text_without_placeholder(document)
+            if len(text.split()) < settings.min_words:
+                reasons[document.id] = "too_short"
+            elif not reads_as_english(document.text):
+                reasons[document.id] = "not_english"
+        left = (document for id, document in self.documents.items() if id not in reasons)
+        twice = second_versions(left, settings.alike, self._progress)
+        return reasons | dict.fromkeys(twice, "near_duplicate")
 
     @cached_property
     def lexical(self) -> Lexical:
@@ -124,12 +134,15 @@ class IndexedCorpus:
 
     def ranks(self, queries: Sequence[str], ids: Sequence[str], depth: int) -> list[int | None]:
         """For each query, the place of one document in what a search finds; None: not among the first ``depth``."""
-        places: list[int | None] = []
+        orders = self.found(queries, depth)
+        return [order.index(id) + 1 if id in order else None for order, id in zip(orders, ids, strict=True)]
+
+    def found(self, queries: Sequence[str], depth: int) -> list[list[str]]:
+        """For each query, the ids of what a search with nothing ruled out finds, best first."""
+        orders: list[list[str]] = []
         for start in range(0, len(queries), _SEARCHED):
             encoded = self._operator.backbone.encode_queries(queries[start : start + _SEARCHED])
-            for found in self._reader.search([query.vectors for query in encoded], depth):
-                order = [document.id for document in found.documents]
-                wanted = ids[len(places)]
-                places.append(order.index(wanted) + 1 if wanted in order else None)
-            self._progress("searching", len(places), len(queries))
-        return places
+            for shortlist in self._reader.search([query.vectors for query in encoded], depth):
+                orders.append([document.id for document in shortlist.documents])
+            self._progress("searching", len(orders), len(queries))
+        return orders

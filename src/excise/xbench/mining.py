@@ -75,7 +75,10 @@ class Band:
 
 @dataclass(frozen=True)
 class MiningSettings:
-    """What is mined, and from where; see :func:`mine`. Paths are whole, so that a run can be gone on with anywhere."""
+    """What is mined, and from where; see :func:`mine`. Paths are whole, so that a run can be gone on with anywhere.
+
+    ``alike`` is the Jaccard similarity from which two documents say the same, so that only the first is used.
+    """
 
     corpus: Path
     index: Path | None = None
@@ -85,6 +88,7 @@ class MiningSettings:
     negatives: int = MAX_NEGATIVES
     min_words: int = 20
     seed: int = 0
+    alike: float = 0.5
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types, as a run keeps them."""
@@ -94,12 +98,16 @@ class MiningSettings:
 
 @dataclass(frozen=True)
 class Mined:
-    """What mining found: documents looked at, the band's edges as similarities, pairs, those with two negatives."""
+    """What mining found: documents looked at, the band's edges as similarities, pairs, those with two negatives.
+
+    ``passed_over`` counts the documents that were left out before, by reason.
+    """
 
     documents: int
     edges: tuple[float, float]
     pairs: int
     two: int
+    passed_over: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "edges": list(self.edges)}
@@ -141,7 +149,8 @@ def mine(
     anchors
         how many pairs are wanted; by default as many as there are. Anchors are drawn in a seeded order.
     negatives
-        how many negatives an anchor has at most, 1 or 2. They lie below the ceiling to each other, too.
+        how many negatives an anchor has at most, 1 or 2. The second lies in the band to the first, too, and is the
+        one that is closest to both: only so do all three share a subject.
     usable
         which documents may be part of a pair (one of a few words cannot); by default all.
 
@@ -150,7 +159,7 @@ def mine(
     >>> means = np.array([[1, 0], [0.8, 0.6], [0.6, 0.8], [-1, 0]], dtype=np.float32)
     >>> pairs = mine(means, ["a", "b", "c", "d"], Band(0.7, 0.99, absolute=True))
     >>> sorted((pair.gold, pair.negatives) for pair in pairs)
-    [('a', ('b',)), ('b', ('c', 'a')), ('c', ('b',))]
+    [('a', ('b',)), ('b', ('c',)), ('c', ('b',))]
     """
     _check_wishes(len(means), anchors, negatives)
     low, high = band.edges(means, seed)
@@ -162,7 +171,7 @@ def mine(
     for start in range(0, len(order), block):
         chosen = order[start : start + block]
         for anchor, candidates, similarities in _in_band(means, chosen, low, high, taken):
-            kept = _apart(means, candidates, high, negatives)
+            kept = _close_to_both(means, candidates, similarities, low, high)[:negatives]
             found = tuple(ids[candidates[i]] for i in kept)
             values = tuple(round(float(similarities[i]), 4) for i in kept)
             pairs.append(MinedPair(f"p{len(pairs) + 1:05d}", ids[anchor], found, values))
@@ -202,12 +211,13 @@ def _in_band(
     return found
 
 
-def _apart(means: Matrix, candidates: NDArray[np.int64], high: float, most: int) -> list[int]:
-    """The closest candidates that are not nearly the same document as one taken before."""
-    kept: list[int] = []
-    for place, candidate in enumerate(candidates):
-        if all(float(means[candidate] @ means[candidates[other]]) <= high for other in kept):
-            kept.append(place)
-            if len(kept) == most:
-                break
-    return kept
+def _close_to_both(
+    means: Matrix, candidates: NDArray[np.int64], similarities: NDArray[np.float32], low: float, high: float
+) -> list[int]:
+    """The closest candidate, and the one that is closest to it and to the anchor together, where one is."""
+    to_first = means[candidates] @ means[candidates[0]]
+    inside = (to_first >= low) & (to_first <= high)
+    inside[0] = False
+    if not inside.any():
+        return [0]
+    return [0, int(np.argmax(np.where(inside, np.minimum(similarities, to_first), -np.inf)))]

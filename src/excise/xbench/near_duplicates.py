@@ -1,4 +1,4 @@
-"""Near-duplicates in reference files, by MinHash.
+"""Near-duplicates, by MinHash: in reference files, and among the documents of a corpus.
 
 The benchmark's texts are few, and a reference file may be of any size: so the former are indexed, and the latter is
 read as a stream. MinHash finds candidates; the exact Jaccard similarity of their word runs decides.
@@ -6,21 +6,31 @@ read as a stream. MinHash finds candidates; the exact Jaccard similarity of thei
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from excise.documents import Document
 from excise.extras import need
 from excise.progress import Progress, silent
 from excise.suites.jsonlines import read_objects
 from excise.xbench.gates import NEAR_DUPLICATE
+from excise.xbench.shown import text_without_placeholder
 from excise.xbench.storage import XBenchError
-from excise.xbench.texts import jaccard, shingles
+from excise.xbench.texts import jaccard, normalised, shingles
 
 _PERMUTATIONS = 128
 _CANDIDATES = 0.75  # below the threshold itself, so that the estimate's error loses nothing
 _TEXT_FIELDS = ("text", "query", "question", "passage", "positive", "negative", "q1", "q2", "doc1", "doc2")
 _TOLD = 1_000
+_SECOND_VERSION = frozenset(
+    {
+        "correction", "corrected", "corrigendum", "corrigenda", "erratum", "errata", "retraction", "retracted",
+        "addendum", "amended", "amendment", "rectification", "rectificatif", "update", "updated", "to", "the",
+        "of", "for", "a", "an",
+    }
+)  # fmt: skip
+_TITLE_WORDS = 3  # what is left of a title that two documents may be known by
 
 
 def find_leaks(
@@ -53,6 +63,56 @@ def find_leaks(
         if number % _TOLD == 0:
             progress("comparing with references", number, 0)
     return found
+
+
+def second_versions(documents: Iterable[Document], threshold: float, progress: Progress = silent) -> dict[str, str]:
+    """Documents that say once more what another one says: by id, the document that is kept in their place.
+
+    A correction of a document has its title, and hardly any of its words; a sibling (the same form, filled in for
+    another year) has most of its words. The first of each kind in the corpus is kept.
+
+    Parameters
+    ----------
+    threshold
+        the Jaccard similarity of word runs from which two documents say the same.
+
+    Examples
+    --------
+    >>> first = Document("d1", "Rye was grown in 40 fields.", title="A study of rye in Finnish soil")
+    >>> correction = Document("d2", "In Table 2 the unit is tons.", title="Erratum: A Study of Rye in Finnish Soil")
+    >>> second_versions([first, correction], 0.5)
+    {'d2': 'd1'}
+    """
+    if not 0.0 < threshold <= 1.0:
+        raise XBenchError(f"the similarity of near-duplicates must be over 0 and at most 1, got {threshold:g}.")
+    need("leaving near-duplicates out", "xbench", "datasketch")
+    from datasketch import MinHashLSH
+
+    index = MinHashLSH(threshold=0.85 * threshold, num_perm=_PERMUTATIONS)
+    runs: dict[str, frozenset[str]] = {}
+    titles: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for number, document in enumerate(documents, 1):
+        own, title = shingles(text_without_placeholder(document)), _plain_title(document.title)
+        signature = _signature(own)
+        alike = [id for id in index.query(signature) if jaccard(runs[id], own) >= threshold]
+        before = titles.get(title) or (min(alike) if alike else None)
+        if before is not None:
+            found[document.id] = before
+        else:
+            runs[document.id] = own
+            index.insert(document.id, signature)
+            if title:
+                titles[title] = document.id
+        if number % _TOLD == 0:
+            progress("looking for near-duplicates", number, 0)
+    return found
+
+
+def _plain_title(title: str) -> str:
+    """What a title and that of its correction, or of the next year's issue, have in common; empty: too little."""
+    words = [word for word in normalised(title).split() if word not in _SECOND_VERSION and not word.isdigit()]
+    return " ".join(words) if len(words) >= _TITLE_WORDS else ""
 
 
 def _index(runs: Mapping[str, frozenset[str]], threshold: float) -> Any:

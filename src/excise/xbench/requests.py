@@ -83,6 +83,10 @@ class Request:
         """What the request is called in batch files."""
         return f"{self.stage}-{self.key}"
 
+    def estimated_tokens(self, answer: str) -> tuple[int, int]:
+        """About how many tokens the request and an answer have: one for every four characters."""
+        return sum(len(message["content"]) for message in self.messages) // 4, len(answer) // 4
+
     def again(self, answer: str, problem: str) -> Request:
         """The same request with an answer that could not be used, and what was wrong with it."""
         turn = [{"role": "assistant", "content": answer[:2_000] or "(nothing)"}]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from excise.documents import Corpus
 from excise.extras import need
@@ -15,11 +18,13 @@ from excise.xbench.bench_folder import BenchFolder
 from excise.xbench.card import data_card
 from excise.xbench.conversation import Channel, Exchange, converse
 from excise.xbench.cues import TIERS
+from excise.xbench.effort import Effort, run_effort
 from excise.xbench.funnel_page import funnel_page, funnel_svg
-from excise.xbench.gating import Funnel, GateSettings, apply_gates, funnel
+from excise.xbench.gating import Funnel, GateSettings, apply_gates, funnel, read_outcomes
 from excise.xbench.indexed_corpus import IndexedCorpus, check_places
 from excise.xbench.mining import Band, Mined, MiningSettings, mine
 from excise.xbench.run_settings import JudgeOptions, WriterOptions, merged
+from excise.xbench.screening import Screening
 from excise.xbench.storage import XBenchError, read_json, write_json, write_lines, write_text
 from excise.xbench.suite_writer import Controls, SuiteCounts, exclusion_content, write_suite
 from excise.xbench.verdicts import check_judge, plan_judging, read_verdicts
@@ -77,11 +82,12 @@ class GatingResult:
     split: str
     queries: SuiteCounts
     funnel: Funnel
+    effort: Effort
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types for JSON."""
         places = {"run": str(self.run), "suite": str(self.suite), "split": self.split}
-        return {**places, "queries": self.queries.to_dict(), **self.funnel.to_dict()}
+        return {**places, "queries": self.queries.to_dict(), **self.funnel.to_dict(), **self.effort.to_dict()}
 
 
 def mine_run(
@@ -94,6 +100,7 @@ def mine_run(
         return MiningResult(folder, run.mined)
     corpus = IndexedCorpus(run, progress)
     low, high = settings.band.edges(corpus.means, settings.seed)
+    passed_over = corpus.passed_over(settings)
     pairs = mine(
         corpus.means,
         corpus.ids,
@@ -101,7 +108,7 @@ def mine_run(
         settings.anchors,
         settings.negatives,
         settings.seed,
-        corpus.usable(settings.min_words),
+        np.array([id not in passed_over for id in corpus.ids], dtype=bool),
         progress,
     )
     if not pairs:
@@ -111,7 +118,8 @@ def mine_run(
         )
     run.write_pairs(pairs)
     two = sum(len(pair.negatives) == 2 for pair in pairs)
-    mined = Mined(len(corpus.ids), (round(low, 4), round(high, 4)), len(pairs), two)
+    reasons = dict(sorted(Counter(passed_over.values()).items()))
+    mined = Mined(len(corpus.ids), (round(low, 4), round(high, 4)), len(pairs), two, reasons)
     run.remember("mined", mined.to_dict())
     return MiningResult(folder, mined)
 
@@ -133,8 +141,12 @@ def write_run(folder: Path, given: Mapping[str, Any], channel: Channel, progress
     if absent:
         raise XBenchError(f"{corpus} no longer holds the document {absent[0]!r}: mine again.")
     run.remember("writer", options.to_dict())
+    screen = Screening(lambda: IndexedCorpus(run, progress), options.gates())
     written, exchange = converse(
-        lambda desk: plan_writing(pairs, documents, desk, settings), Answers(run.path("answers")), channel, progress
+        lambda desk: plan_writing(pairs, documents, desk, settings, screen),
+        Answers(run.path("answers")),
+        channel,
+        progress,
     )
     run.write_records(written.records)
     dropped = written.dropped_by_reason()
@@ -168,12 +180,12 @@ def judge_run(
         raise XBenchError(f"{folder} holds no finished records: answer what 'excise xbench write' asks for first.")
     place = "judge" if name is None else f"judge-{name}"
     options = merged(JudgeOptions, run.remembered(place), given, "judge")
-    judge = options.judge()
-    check_judge(judge.name, run.remembered("writer").get("model"), allow_writer)
+    settings = options.settings()
+    check_judge(settings.judge.name, run.remembered("writer").get("model"), allow_writer)
     documents = {document.id: document for document in Corpus([run.mining.corpus])}
     run.remember(place, options.to_dict())
     verdicts, exchange = converse(
-        lambda desk: plan_judging(records, documents, desk, judge, options.document_words),
+        lambda desk: plan_judging(records, documents, desk, settings),
         Answers(run.path("answers")),
         channel,
         progress,
@@ -220,11 +232,38 @@ def gate_run(
     outcomes = apply_gates(records, verdicts, corpus, settings, progress)
     dropped = read_json(run.path("written.json"))["dropped"] if run.path("written.json").is_file() else {}
     counts = funnel(outcomes, dropped)
+    effort = run_effort(run, sum(counts.admitted.values()))
     write_lines(run.path("gates.jsonl"), (outcome.to_dict() for outcome in outcomes))
-    write_json(run.path("funnel.json"), counts.to_dict())
+    write_json(run.path("funnel.json"), {**counts.to_dict(), **effort.to_dict()})
     write_text(run.path("funnel.svg"), funnel_svg(counts))
     write_text(run.path("report.html"), funnel_page(counts, outcomes))
     admitted = [outcome.record for outcome in outcomes if outcome.admitted]
     card = data_card(suite.resolve().name, split, run, admitted, counts)
     size = write_suite(suite, exclusion_content(admitted, corpus.documents), split, controls or Controls(), card)
-    return GatingResult(folder, suite, split, size, counts)
+    return GatingResult(folder, suite, split, size, counts, effort)
+
+
+@dataclass(frozen=True)
+class FunnelResult:
+    """What was dropped and why, as far as a run has come, and what was asked for it."""
+
+    run: Path
+    funnel: Funnel
+    effort: Effort
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types for JSON."""
+        return {"run": str(self.run), **self.funnel.to_dict(), **self.effort.to_dict()}
+
+
+def funnel_of_run(folder: Path) -> FunnelResult:
+    """The funnel of a run; before the gates it has what writing dropped, and no gates."""
+    run = BenchFolder.open(folder)
+    dropped = read_json(run.path("written.json"))["dropped"] if run.path("written.json").is_file() else {}
+    records = run.records() if run.path("records.jsonl").is_file() else []
+    outcomes = read_outcomes(run.path("gates.jsonl"), records) if run.path("gates.jsonl").is_file() else []
+    counts = funnel(outcomes, dropped)
+    if not outcomes:
+        written = {str(tier): sum(record.tier == tier for record in records) for tier in TIERS}
+        counts = Funnel(written, dict.fromkeys(TIERS, 0), (), counts.writing)
+    return FunnelResult(folder, counts, run_effort(run, sum(counts.admitted.values())))

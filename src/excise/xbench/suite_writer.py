@@ -5,6 +5,9 @@ queries.jsonl          {"_id", "text", "metadata"}: tier, length, form, wanted (
                        it), topics (Z as the documents word it), negatives (one a topic), gold
 qrels/<split>.tsv      query-id  corpus-id  score
 negatives/<split>.tsv  query-id  corpus-id
+graded/<split>.tsv     query-id  corpus-id  grade: how far each document of a shortlist covers what the query rules
+                       out (2 covers, 1 mentions, 0 neither); after ``excise xbench grade``
+coverage/<split>.jsonl the same as labels for ``excise eval-coverage``
 boolean.jsonl          joined Boolean pairs, for ``excise eval-pairs``
 controls/<name>/       joined suites whose documents are not in the corpus
 README.md              the data card
@@ -94,10 +97,32 @@ def write_suite(folder: Path, content: SuiteContent, split: str, controls: Contr
     exclusion = len(content.queries)
     joined = [_join(content, load_suite(place, name), folder) for place, name in controls.no_harm]
     boolean = _join_boolean(folder, controls.boolean) if controls.boolean else None
+    for path in (graded_file(folder, split), labels_file(folder, split)):
+        path.unlink(missing_ok=True)  # grades of what was there before
     _write_layout(folder, content, split)
     write_text(folder / "README.md", card)
     load_suite(folder, split)  # what was written is what the harness reads, or the run stops here
     return SuiteCounts(exclusion, sum(joined) if joined else None, boolean)
+
+
+def write_grades(
+    folder: Path, split: str, grades: Mapping[str, Mapping[str, int]], labels: Iterable[Mapping[str, Any]]
+) -> None:
+    """Add grades to a suite, by query and document, and the labels that they are."""
+    rows = (f"{query}\t{document}\t{grade}\n" for query, own in grades.items() for document, grade in own.items())
+    write_text(graded_file(folder, split), ["query-id\tcorpus-id\tgrade\n", *rows])
+    write_lines(labels_file(folder, split), labels)
+    load_suite(folder, split)
+
+
+def graded_file(folder: Path, split: str) -> Path:
+    """The grades of a suite."""
+    return folder / "graded" / f"{split}.tsv"
+
+
+def labels_file(folder: Path, split: str) -> Path:
+    """The coverage labels of a suite."""
+    return folder / "coverage" / f"{split}.jsonl"
 
 
 def _check_folder(folder: Path) -> None:

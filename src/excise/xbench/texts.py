@@ -22,8 +22,14 @@ def normalised(text: str) -> str:
     return " ".join(_WORD.findall(plain.casefold()))
 
 
-def _stem(word: str) -> str:
-    """A plural and its singular alike; nothing cleverer."""
+def word_stem(word: str) -> str:
+    """A plural and its singular alike; nothing cleverer.
+
+    Examples
+    --------
+    >>> word_stem("berries"), word_stem("boxes"), word_stem("glass")
+    ('berry', 'box', 'glass')
+    """
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes")):
@@ -41,8 +47,8 @@ def mentions(text: str, topic: str) -> bool:
     >>> mentions("anything", "...")
     False
     """
-    words = " ".join(_stem(word) for word in normalised(topic).split())
-    return bool(words) and f" {words} " in f" {' '.join(_stem(word) for word in normalised(text).split())} "
+    words = " ".join(word_stem(word) for word in normalised(topic).split())
+    return bool(words) and f" {words} " in f" {' '.join(word_stem(word) for word in normalised(text).split())} "
 
 
 def shingles(text: str) -> frozenset[str]:

@@ -1,38 +1,52 @@
-"""Queries written by a language model: Stage A from a pair, Stage B from Stage A, then verify and repair.
+"""Queries written by a language model: Stage A from a pair, Stage B from Stage A, then a reading, and one repair.
 
 :func:`plan_writing` is a pure function of the answers so far: it goes as far as they reach and leaves what is missing
 on the desk. Called again with more answers it gets further, so an endpoint, a batch service and an interrupted run are
-one case.
+one case. Queries are read several at a time, so readings wait until everything that is read is there.
 """
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 from excise.documents import Document
-from excise.topics.locate import occurrences
-from excise.xbench.answers import Desk, Malformed, Missing, json_object, text_of, truth_of
-from excise.xbench.cues import STRICT_CUES, Tier, cue_problem, explicit_cues
-from excise.xbench.prompts import CUES, STYLES, prompt
-from excise.xbench.records import LENGTHS, Form, Length, MinedPair, Record
-from excise.xbench.requests import Model, Request, ask_for
+from excise.xbench.answers import Desk, Missing
+from excise.xbench.cues import Tier
+from excise.xbench.drafts import (
+    SHORT_WORDS,
+    Hopeless,
+    Problem,
+    QueryTask,
+    Rewrite,
+    Seed,
+    first_task,
+    problem_of,
+    problem_with_reading,
+    read_repair,
+    read_rewrites,
+    read_seed,
+    tasks_of,
+    truthful_form,
+    variety,
+)
+from excise.xbench.readings import Asked, Reading, ask_readings, passes_cue_test
+from excise.xbench.records import LENGTHS, Length, MinedPair, Record
+from excise.xbench.requests import Model, ask_for
+from excise.xbench.shown import shown_text
 from excise.xbench.storage import XBenchError
-from excise.xbench.texts import mentions, normalised, shortened
+from excise.xbench.texts import mentions, normalised
 
-SHORT_WORDS, LONG_WORDS, LONG_LEAST = 30, 110, 30
-_SLACK = 1.5  # how much longer than asked for an answer may be
-_TOPIC_WORDS, _WANTED_WORDS = 12, 20
-_LENGTH_RULES: dict[Length, str] = {
-    "short": f"One sentence or less, at most {SHORT_WORDS} words.",
-    "long": (
-        f"Two to four sentences, {LONG_LEAST} to {LONG_WORDS} words, with a believable setting; what is ruled out "
-        "stands in the middle, and more text follows it."
-    ),
-}
+MAX_TOGETHER = 50
+_NO_SECOND = "leave it empty."
+_SECOND = (
+    "the same for the second unwanted document: in at most six words and in its own words, something that it deals "
+    "with and that neither the wanted document nor the first unwanted one touches. It differs from z, z does not cover "
+    "it, and it is narrower than x. Where there is no such thing, leave it empty."
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +58,7 @@ class WritingSettings:
     writer
         the model that writes and repairs.
     verifier
-        the model that re-reads each query before it is repaired; by default the writer. It admits nothing: the
+        the model that reads each query before it is repaired; by default the writer. It admits nothing: the
         judge, another model, does that.
     lengths
         which lengths are written.
@@ -53,7 +67,9 @@ class WritingSettings:
     disjunctive
         the share of compound queries that rule both topics out openly; the rest mix open and implicit.
     document_words
-        how much of a document the model is shown.
+        a document of so many words is shown whole, and of a longer one so many.
+    together
+        how many queries are read in one request.
     """
 
     writer: Model
@@ -61,16 +77,28 @@ class WritingSettings:
     lengths: tuple[Length, ...] = LENGTHS
     tiers: tuple[Tier, ...] = ("T1", "T2", "T3")
     disjunctive: float = 0.5
-    document_words: int = 300
+    document_words: int = 1_500
     seed: int = 0
+    together: int = 8
 
     def __post_init__(self) -> None:
         if not self.lengths or not self.tiers:
             raise XBenchError("at least one length and one tier must be written.")
         if not 0.0 <= self.disjunctive <= 1.0:
             raise XBenchError(f"the share of disjunctive queries must be from 0 to 1, got {self.disjunctive:g}.")
-        if not 20 <= self.document_words <= 5_000:
-            raise XBenchError(f"a model is shown 20 to 5,000 words of a document, got {self.document_words}.")
+        check_request_size(self.document_words, self.together)
+
+    @property
+    def reader(self) -> Model:
+        return self.verifier or replace(self.writer, temperature=0.0)
+
+
+def check_request_size(document_words: int, together: int) -> None:
+    """Refuse requests of a size that no model takes."""
+    if not 20 <= document_words <= 20_000:
+        raise XBenchError(f"a model is shown 20 to 20,000 words of a document, got {document_words}.")
+    if not 1 <= together <= MAX_TOGETHER:
+        raise XBenchError(f"1 to {MAX_TOGETHER} queries are read in one request, got {together}.")
 
 
 @dataclass
@@ -89,180 +117,221 @@ class Written:
         return nested
 
 
-class Seed(NamedTuple):
-    """What Stage A found in a pair."""
+class Screened(NamedTuple):
+    """Why a gate would drop whatever is written from a pair, and from its second negative; None: it would not."""
 
-    wanted: str
-    topic: str
-    query: str
+    pair: str | None = None
+    second: str | None = None
 
 
-class Rewrite(NamedTuple):
-    """A query and what it calls its topics."""
+Screen = Callable[[MinedPair, Seed], Screened]
+"""What needs no model is looked at before anything more is asked: see :mod:`excise.xbench.screening`."""
 
-    query: str
-    wordings: tuple[str, ...]
+
+def _let_through(_pair: MinedPair, _seed: Seed) -> Screened:
+    return Screened()
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A query as it was written, with what is known against it."""
+
+    pair: MinedPair
+    seed: Seed
+    task: QueryTask
+    text: Rewrite
+    repaired: bool = False
+
+    @property
+    def id(self) -> str:
+        return f"{self.pair.id}-{self.task.kind}"
+
+    @property
+    def by_cues(self) -> tuple[Reading, ...] | None:
+        """An explicit query whose cue stands right before its topic needs no reader."""
+        return ("openly",) if self.task.tier == "T1" and passes_cue_test(self.text.query, self.seed.topic) else None
+
+    def record(self, readings: Sequence[Reading]) -> Record:
+        return Record(
+            id=self.id,
+            pair=self.pair.id,
+            tier=self.task.tier,
+            form=truthful_form(self.task.form, readings),
+            length=self.task.length,
+            query=self.text.query,
+            wanted=self.seed.wanted,
+            topics=self.task.topics,
+            wordings=self.text.wordings,
+            gold=self.pair.gold,
+            negatives=self.pair.negatives[: len(self.task.topics)],
+            repaired=self.repaired,
+        )
 
 
 def plan_writing(
-    pairs: Sequence[MinedPair], documents: Mapping[str, Document], desk: Desk, settings: WritingSettings
+    pairs: Sequence[MinedPair],
+    documents: Mapping[str, Document],
+    desk: Desk,
+    settings: WritingSettings,
+    screen: Screen = _let_through,
 ) -> Written:
-    """Take every pair as far as the answers reach."""
-    written = Written()
-    for pair in pairs:
-        _Author(pair, documents, desk, settings, written).write()
-    return written
+    """Take every pair as far as the answers reach.
+
+    Parameters
+    ----------
+    screen
+        says which pairs would come to nothing: nothing is rewritten from these.
+    """
+    return _Author(documents, desk, settings, screen).write(pairs)
 
 
 class _Author:
-    """Writes all that one pair gives."""
+    """Writes all that the pairs give, stage by stage."""
 
     def __init__(
-        self,
-        pair: MinedPair,
-        documents: Mapping[str, Document],
-        desk: Desk,
-        settings: WritingSettings,
-        written: Written,
+        self, documents: Mapping[str, Document], desk: Desk, settings: WritingSettings, screen: Screen
     ) -> None:
-        self._pair, self._desk, self._settings, self._written = pair, desk, settings, written
-        self._gold = documents[pair.gold].full_text
-        self._negatives = [documents[id].full_text for id in pair.negatives]
+        self._documents, self._desk, self._settings, self._screen = documents, desk, settings, screen
+        self._written = Written()
 
-    def write(self) -> None:
-        base = self._ask_stage_a()
-        second = self._ask_second_topic()
-        if isinstance(base, Missing):
-            self._lost(base, "malformed", "T1")
-            return
-        if mentions(self._gold, base.topic):
-            # The gate for "Z not in the gold" would drop everything written from it: spare the requests.
-            self._lost(Missing.UNUSABLE, "z_in_gold", "T1")
-            return
-        for draft in self._drafts(base, second):
-            self._finish(draft)
-
-    def _ask_stage_a(self) -> Seed | Missing:
-        values = self._documents_shown(0) | self._variety("T1-short") | {"words": str(SHORT_WORDS)}
-        return self._desk.ask(ask_for("t1", self._settings.writer, **values), read_seed)
-
-    def _ask_second_topic(self) -> str | Missing | None:
-        if len(self._negatives) < 2 or "T3" not in self._settings.tiers:
-            return None
-        return self._desk.ask(ask_for("topic", self._settings.writer, **self._documents_shown(1)), read_topic)
-
-    def _drafts(self, base: Seed, second: str | Missing | None) -> Iterator[Record]:
-        if "T1" in self._settings.tiers:
-            yield from self._explicit(base)
-        if "T2" in self._settings.tiers:
-            for length in self._settings.lengths:
-                values = {"cues": ", ".join(STRICT_CUES), "length_rule": _LENGTH_RULES[length]}
-                yield from self._rewritten(base, "T2", "implicit", length, "t2", (base.topic,), values)
-        if second is None:
-            return
-        if isinstance(second, Missing):
-            self._lost(second, "malformed", "T3")
-        elif mentions(self._gold, second):
-            self._lost(Missing.UNUSABLE, "z_in_gold", "T3")
-        elif normalised(second) == normalised(base.topic):
-            self._lost(Missing.UNUSABLE, "same_topic_twice", "T3")
+    def write(self, pairs: Sequence[MinedPair]) -> Written:
+        seeds = [(pair, seed) for pair in pairs if (seed := self._seed(pair)) is not None]
+        drafts = [draft for pair, seed in seeds for draft in self._drafts(pair, seed)]
+        order = {draft.id: place for place, draft in enumerate(drafts)}
+        if self._desk.pending:  # what is read together must all be there
+            self._written.waiting += len(drafts)
+            return self._written
+        failed = list(self._settled(drafts))
+        repaired = [draft for one, problem in failed if (draft := self._repair(one, problem)) is not None]
+        if self._desk.pending:
+            self._written.waiting += len(repaired)
         else:
-            for length in self._settings.lengths:
-                form: Form = "disjunctive" if self._random(length).random() < self._settings.disjunctive else "mixed"
-                values = {"second": second, "length_rule": _LENGTH_RULES[length]}
-                yield from self._rewritten(base, "T3", form, length, f"t3_{form}", (base.topic, second), values)
+            for one, problem in self._settled(repaired):
+                self._written.dropped[problem.reason, one.task.tier] += 1
+        self._written.records.sort(key=lambda record: order[record.id])
+        return self._written
 
-    def _explicit(self, base: Seed) -> Iterator[Record]:
-        topics = (base.topic,)
-        if "short" in self._settings.lengths:
-            yield self._record(base, "T1", "explicit", "short", Rewrite(base.query, topics), topics)
-        if "long" in self._settings.lengths:
-            values = {"least": str(LONG_LEAST), "words": str(LONG_WORDS)}
-            yield from self._rewritten(base, "T1", "explicit", "long", "t1_long", topics, values)
-
-    def _rewritten(
-        self,
-        base: Seed,
-        tier: Tier,
-        form: Form,
-        length: Length,
-        name: str,
-        topics: tuple[str, ...],
-        values: dict[str, str],
-    ) -> Iterator[Record]:
-        filled = {"query": base.query, "wanted": base.wanted, "topic": base.topic, **values}
-        request = ask_for(name, self._settings.writer, **filled, **self._variety(f"{tier}-{length}"))
-        answer = self._desk.ask(request, lambda content: read_rewrite(content, name, length, topics))
+    def _seed(self, pair: MinedPair) -> Seed | None:
+        """Stage A; None where it has no answer yet, or one that gives nothing."""
+        answer = self._desk.ask(ask_for("t1", self._settings.writer, **self._shown(pair)), read_seed)
         if isinstance(answer, Missing):
-            self._lost(answer, "malformed", tier)
-        else:
-            yield self._record(base, tier, form, length, answer, topics)
+            self._lost(answer, "malformed", "T1")
+            return None
+        reason = "hopeless" if isinstance(answer, Hopeless) else self._against_first(pair, answer)
+        if isinstance(answer, Hopeless) or reason is not None:
+            self._written.dropped[str(reason), "T1"] += 1
+            return None
+        return self._with_second(pair, answer)
 
-    def _record(
-        self, base: Seed, tier: Tier, form: Form, length: Length, text: Rewrite, topics: tuple[str, ...]
-    ) -> Record:
-        return Record(
-            id=f"{self._pair.id}-{tier}-{length}",
-            pair=self._pair.id,
-            tier=tier,
-            form=form,
-            length=length,
-            query=text.query,
-            wanted=base.wanted,
-            topics=topics,
-            wordings=text.wordings,
-            gold=self._pair.gold,
-            negatives=self._pair.negatives[: len(topics)],
-        )
+    def _against_first(self, pair: MinedPair, seed: Seed) -> str | None:
+        """The gates would drop everything written from such a pair: spare the requests."""
+        if mentions(self._documents[pair.gold].full_text, seed.topic):
+            return "z_in_gold"
+        return self._screen(pair, seed).pair
 
-    def _finish(self, draft: Record) -> None:
-        """Verify, and repair what can be repaired: an implicit query cannot, a cue would change its tier."""
-        if draft.tier == "T2":
-            reason = "cue_in_implicit" if cue_problem("T2", draft.query) else None
-            reason = reason or (None if names_topic(draft.query, draft.wordings[0]) else "topic_not_named")
-            if reason:
-                self._lost(Missing.UNUSABLE, reason, "T2")
-                return
-        verified = [self._verify(draft, place) for place in range(len(draft.topics))]
-        if any(answer is Missing.PENDING for answer in verified):
-            self._written.waiting += 1
+    def _with_second(self, pair: MinedPair, seed: Seed) -> Seed:
+        """The seed, without its second topic where nothing could come of it."""
+        if "T3" not in self._settings.tiers or len(pair.negatives) < 2:
+            return seed._replace(second="")
+        reason = self._screen(pair, seed).second if seed.second else "no_second_topic"
+        reason = reason or self._against_second(pair, seed)
+        if reason is None:
+            return seed
+        self._written.dropped[reason, "T3"] += 1
+        return seed._replace(second="")
+
+    def _against_second(self, pair: MinedPair, seed: Seed) -> str | None:
+        gold, first, other = (self._documents[id].full_text for id in (pair.gold, *pair.negatives[:2]))
+        if mentions(gold, seed.second):
+            return "z_in_gold"
+        if normalised(seed.second) == normalised(seed.topic):
+            return "same_topic_twice"
+        return "topics_pooled" if mentions(first, seed.second) or mentions(other, seed.topic) else None
+
+    def _drafts(self, pair: MinedPair, seed: Seed) -> Iterator[_Draft]:
+        """Stage A's own query, and all that Stage B makes of it, in one request."""
+        settings = self._settings
+        if "T1" in settings.tiers and "short" in settings.lengths:
+            own = first_task(pair, seed, settings.seed)
+            yield _Draft(pair, seed, own, Rewrite(seed.query, own.topics))
+        tasks = list(tasks_of(pair, seed, settings.tiers, settings.lengths, settings.disjunctive, settings.seed))
+        if not tasks:
             return
-        lost = [topic for topic, answer in zip(draft.topics, verified, strict=True) if answer is not True]
-        if not lost and not cue_problem(draft.tier, draft.query):
-            self._written.records.append(draft)
-        elif draft.tier == "T2":
-            self._lost(Missing.UNUSABLE, "exclusion_lost", "T2")
-        else:
-            self._repair(draft, lost or [draft.topics[0]])
+        request = ask_for(
+            "rewrite",
+            settings.writer,
+            query=seed.query,
+            wanted=seed.wanted,
+            topics=_listed_topics(seed),
+            number=str(len(tasks)),
+            tasks="\n\n".join(f"Task {number}. {task.words}" for number, task in enumerate(tasks, 1)),
+        )
+        answer = self._desk.ask(request, partial(read_rewrites, tasks=tasks))
+        if isinstance(answer, Missing):
+            for task in tasks:
+                self._lost(answer, "malformed", task.tier)
+            return
+        for task, text in zip(tasks, answer, strict=True):
+            yield _Draft(pair, seed, task, text)
 
-    def _verify(self, draft: Record, place: int) -> bool | Missing:
-        """Whether a query still rules a topic out, read by itself."""
-        wording = draft.wordings[place]
-        if not names_topic(draft.query, wording):
-            return False
-        model = self._settings.verifier or replace(self._settings.writer, temperature=0.0)
-        return self._desk.ask(query_question(model, draft.query, wording), read_excludes)
+    def _settled(self, drafts: Iterable[_Draft]) -> Iterator[tuple[_Draft, Problem]]:
+        """Keep the drafts that nothing can be said against; gives the others, with what it is."""
+        to_read: dict[str, Asked] = {}
+        listed = list(drafts)
+        for draft in listed:
+            if problem_of(draft.task, draft.text) is None and draft.by_cues is None:
+                kind = "repaired" if draft.repaired else draft.task.kind
+                to_read[draft.id] = Asked(kind, draft.text.query, draft.text.wordings)
+        found = ask_readings(self._desk, self._settings.reader, to_read, self._settings.together)
+        for draft in listed:
+            problem = problem_of(draft.task, draft.text)
+            readings = draft.by_cues or found.get(draft.id, ())
+            if isinstance(readings, Missing):
+                self._lost(readings, "malformed", draft.task.tier)
+                continue
+            problem = problem or problem_with_reading(draft.task.tier, draft.text.wordings, readings)
+            if problem is None:
+                self._written.records.append(draft.record(readings))
+            else:
+                yield draft, problem
 
-    def _repair(self, draft: Record, lost: Sequence[str]) -> None:
+    def _repair(self, draft: _Draft, problem: Problem) -> _Draft | None:
+        """Have a query written once more, for the same task: an implicit one stays implicit."""
         request = ask_for(
             "repair",
             self._settings.writer,
-            query=draft.query,
-            wanted=draft.wanted,
-            topics="; ".join(draft.topics),
-            missing="; ".join(lost),
+            query=draft.text.query,
+            wanted=draft.seed.wanted,
+            topics=_listed_topics(draft.seed, len(draft.task.topics)),
+            task=draft.task.words,
+            problem=problem.sentence,
         )
-        answer = self._desk.ask(request, read_query)
+        answer = self._desk.ask(request, partial(read_repair, task=draft.task))
         if isinstance(answer, Missing):
-            self._lost(answer, "malformed", draft.tier)
-            return
-        wordings = tuple(
-            topic if topic in lost else wording for topic, wording in zip(draft.topics, draft.wordings, strict=True)
-        )
-        if explicit_cues(answer) and all(names_topic(answer, wording) for wording in wordings):
-            self._written.records.append(replace(draft, query=answer, wordings=wordings, repaired=True))
-        else:
-            self._lost(Missing.UNUSABLE, "repair_failed", draft.tier)
+            self._lost(answer, "malformed", draft.task.tier)
+            return None
+        return replace(draft, text=answer, repaired=True)
+
+    def _shown(self, pair: MinedPair) -> dict[str, str]:
+        settings = self._settings
+        two = "T3" in settings.tiers and len(pair.negatives) > 1
+        documents = [self._documents[id] for id in (pair.gold, *pair.negatives[: 1 + two])]
+        # Of a long document the passages matter that the others touch too: they are what is confused.
+        shown = [
+            shown_text(
+                one, settings.document_words, [other.full_text[:2_000] for other in documents if other is not one]
+            )
+            for one in documents
+        ]
+        further = f"\n<second_unwanted_document>\n{shown[2]}\n</second_unwanted_document>\n" if two else ""
+        return {
+            "gold": shown[0],
+            "negative": shown[1],
+            "further": further,
+            "second_rule": _SECOND if two else _NO_SECOND,
+            "words": str(SHORT_WORDS),
+            **variety(settings.seed, pair, "T1", "short"),
+        }
 
     def _lost(self, why: Missing, reason: str, tier: str) -> None:
         if why is Missing.PENDING:
@@ -270,78 +339,9 @@ class _Author:
         else:
             self._written.dropped[reason, tier] += 1
 
-    def _documents_shown(self, place: int) -> dict[str, str]:
-        words = self._settings.document_words
-        return {"gold": shortened(self._gold, words), "negative": shortened(self._negatives[place], words)}
 
-    def _random(self, what: str) -> random.Random:
-        """Random choices that depend on the documents, so that mining anew does not change what was asked."""
-        return random.Random(f"{self._settings.seed}|{self._pair.gold}|{'|'.join(self._pair.negatives)}|{what}")
-
-    def _variety(self, what: str) -> dict[str, str]:
-        chance = self._random(what)
-        return {"style": chance.choice(STYLES), "cue": chance.choice(CUES)}
-
-
-def names_topic(query: str, wording: str) -> bool:
-    """Whether a query has a topic's words in it, as whole words, letter for letter but for case.
-
-    Examples
-    --------
-    >>> names_topic("cars, not the Model Y", "model y"), names_topic("cars, not the Model 3", "model y")
-    (True, False)
-    """
-    return bool(occurrences(query, wording))
-
-
-def query_question(model: Model, query: str, topic: str) -> Request:
-    """The query-side judge's question."""
-    return ask_for("judge_query", model, query=query, topic=topic)
-
-
-def read_excludes(content: str) -> bool:
-    return truth_of(json_object(content, prompt("judge_query").keys), "excludes")
-
-
-def read_seed(content: str) -> Seed:
-    """Stage A's answer.
-
-    Examples
-    --------
-    >>> read_seed('{"x": "electric cars", "z": "Tesla", "query": "electric cars, not Tesla"}').topic
-    'Tesla'
-    """
-    found = json_object(content, prompt("t1").keys)
-    query = _bounded(text_of(found, "query", 1_000), "short")
-    return Seed(text_of(found, "x", _WANTED_WORDS), text_of(found, "z", _TOPIC_WORDS), query)
-
-
-def read_topic(content: str) -> str:
-    return text_of(json_object(content, prompt("topic").keys), "z", _TOPIC_WORDS)
-
-
-def read_query(content: str) -> str:
-    return text_of(json_object(content, prompt("repair").keys), "query", int(_SLACK * LONG_WORDS))
-
-
-def read_rewrite(content: str, name: str, length: Length, topics: tuple[str, ...]) -> Rewrite:
-    """Stage B's answer: the query, and the words in it that name each topic."""
-    found = json_object(content, prompt(name).keys)
-    query = _bounded(text_of(found, "query", 1_000), length)
-    if "z_surface" in found:
-        return Rewrite(query, (text_of(found, "z_surface", _TOPIC_WORDS),))
-    if "z" in found:
-        names = found["z"]
-        if not isinstance(names, list) or len(names) != len(topics):
-            raise Malformed(f"z is not a list of {len(topics)} texts")
-        return Rewrite(query, tuple(text_of({"z": item}, "z", _TOPIC_WORDS) for item in names))
-    return Rewrite(query, topics)
-
-
-def _bounded(query: str, length: Length) -> str:
-    words = len(query.split())
-    most = int(_SLACK * (SHORT_WORDS if length == "short" else LONG_WORDS))
-    least = int(LONG_LEAST / _SLACK) if length == "long" else 2
-    if not least <= words <= most:
-        raise Malformed(f"query has {words} words, and {least} to {most} are taken")
-    return query
+def _listed_topics(seed: Seed, number: int = 2) -> str:
+    listed = [f"First topic: {seed.topic}"]
+    if seed.second and number > 1:
+        listed.append(f"Second topic: {seed.second}")
+    return "\n".join(listed)

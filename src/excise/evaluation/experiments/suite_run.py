@@ -193,7 +193,15 @@ def _run_case(case: Case, bench: SuiteBench, systems: Sequence[System], folder: 
     lines = []
     for system in _missing(query, systems, folder):
         ranking = _timed(system, case, bench.excluded(system.source, query), clock)
-        outcome = outcome_of(query.id, ranking.ids, relevance, excluded, ranking.fired, removed=ranking.removed)
+        outcome = outcome_of(
+            query.id,
+            ranking.ids,
+            relevance,
+            excluded,
+            ranking.fired,
+            removed=ranking.removed,
+            grades=suite.graded.get(query.id),
+        )
         lines.append(QueryLine.of(system.name, query, ranking, outcome, golds, excluded))
     folder.add(lines, {line.system: [(one.id, one.score) for one in line.ranking.documents] for line in lines})
 
@@ -240,4 +248,5 @@ def _report(
 def queries_fingerprint(suite: Suite) -> str:
     """A digest of the queries of a suite, with what they want and rule out."""
     negatives = {id: sorted(documents) for id, documents in suite.negatives.items()}
-    return sha256(repr((suite.queries, suite.qrels, negatives)).encode()).hexdigest()[:16]
+    known = (suite.queries, suite.qrels, negatives, *([suite.graded] if suite.graded else []))
+    return sha256(repr(known).encode()).hexdigest()[:16]

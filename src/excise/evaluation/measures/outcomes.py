@@ -11,6 +11,8 @@ recall@100                the share of the query's golds that are in the top hun
 fire_rate                 the share of queries on which the operator fired
 removal_precision         of the removed documents that are golds or excluded ones, the share that are excluded ones
 unlabelled_removed        how many of the removed documents are neither
+graded_success@10         a gold in the top ten, and no document there that rules itself out or was graded to cover Z
+graded_leak@10            an excluded document, or another one that was graded to cover Z (2), in the top ten
 ========================  =============================================================================================
 
 An outcome is None where the suite leaves it without a meaning: leaks of a query that rules nothing out, all that asks
@@ -54,7 +56,12 @@ _FIELDS = {
     "unlabelled_removed": "unlabelled_removed",
 }
 METRICS = tuple(_FIELDS)
-_BINARY = frozenset({"success@10", "hit@10", "leak@10", "fire_rate"})
+_GRADED_FIELDS = {"graded_success@10": "graded_success", "graded_leak@10": "graded_leak"}
+GRADED_METRICS = tuple(_GRADED_FIELDS)
+"""What only a suite with grades has: the other metrics know of the negatives alone."""
+_ALL_FIELDS = {**_FIELDS, **_GRADED_FIELDS}
+COVERS = 2  # the grade of a document that covers what a query rules out
+_BINARY = frozenset({"success@10", "hit@10", "leak@10", "fire_rate", *GRADED_METRICS})
 
 
 @dataclass(frozen=True)
@@ -72,10 +79,14 @@ class PerQuery:
     fired: bool | None = None
     removal_precision: float | None = None
     unlabelled_removed: float | None = None
+    graded_success: bool | None = None
+    graded_leak: bool | None = None
 
     def values(self) -> dict[str, float | None]:
         """The outcomes by the names of the metrics."""
         outcomes = {metric: getattr(self, name) for metric, name in _FIELDS.items()}
+        if self.graded_leak is not None:
+            outcomes |= {metric: getattr(self, name) for metric, name in _GRADED_FIELDS.items()}
         return {metric: None if outcome is None else float(outcome) for metric, outcome in outcomes.items()}
 
     @classmethod
@@ -88,10 +99,10 @@ class PerQuery:
         >>> PerQuery.of("q1", outcome.values()) == outcome
         True
         """
-        told = {metric: values.get(metric) for metric in _FIELDS}  # an older run lacks the newer metrics
+        told = {metric: values.get(metric) for metric in _ALL_FIELDS}  # an older run lacks the newer metrics
         found = {
             name: bool(told[metric]) if metric in _BINARY and told[metric] is not None else told[metric]
-            for metric, name in _FIELDS.items()
+            for metric, name in _ALL_FIELDS.items()
         }
         return cls(id, **found)  # type: ignore[arg-type]
 
@@ -122,6 +133,7 @@ def outcomes_of(
             suite.negatives.get(query.id, frozenset()),
             told.get(query.id),
             beta,
+            grades=suite.graded.get(query.id),
         )
         for query in suite.queries
     ]
@@ -135,6 +147,7 @@ def outcome_of(
     fired: bool | None = None,
     beta: float = 1.0,
     removed: Sequence[str] | None = None,
+    grades: Mapping[str, int] | None = None,
 ) -> PerQuery:
     """The outcomes of one query.
 
@@ -154,6 +167,8 @@ def outcome_of(
         what an excluded document costs in xndcg, in golds.
     removed
         the documents that were taken out of the ranking; None where that is not known.
+    grades
+        how far documents cover what the query rules out (2, 1 or 0); None where nobody graded them.
 
     Examples
     --------
@@ -163,6 +178,9 @@ def outcome_of(
     >>> outcome = outcome_of("q1", ["other"], {"gold": 1}, frozenset({"bad"}), removed=["bad", "gold", "unread"])
     >>> outcome.removal_precision, outcome.unlabelled_removed
     (0.5, 1.0)
+    >>> outcome = outcome_of("q1", ["gold", "worse"], {"gold": 1}, frozenset({"bad"}), grades={"worse": 2})
+    >>> outcome.success, outcome.graded_success
+    (True, False)
     """
     if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta < math.inf:
         raise InvalidInput(f"beta must be a number of at least 0, got {beta!r}.")
@@ -173,6 +191,7 @@ def outcome_of(
     gone = _removals(removed, golds.keys(), excluded)
     leaked = len(excluded.intersection(ranking[:TOP]))
     hit = None if measured is None else measured[_HIT] > 0
+    graded = None if grades is None else _graded_leak(ranking, golds.keys(), excluded, grades)
     return PerQuery(
         id=id,
         success=None if hit is None else hit and not leaked,
@@ -185,6 +204,8 @@ def outcome_of(
         fired=fired,
         removal_precision=gone.precision,
         unlabelled_removed=gone.unlabelled,
+        graded_success=None if hit is None or graded is None else hit and not graded,
+        graded_leak=graded,
     )
 
 
@@ -237,7 +258,7 @@ def aggregate(outcomes: Sequence[PerQuery], seed: int = 0) -> dict[str, Estimate
     (0.5, 0.25, 0.25, False)
     """
     estimates = {}
-    for metric in METRICS:
+    for metric in _ALL_FIELDS:
         values = np.array(list(by_query(outcomes, metric).values()), dtype=np.float64)
         if values.size:
             estimates[metric] = _share(values) if metric in _BINARY else bootstrapped(values, seed)
@@ -268,9 +289,9 @@ def by_query(outcomes: Iterable[PerQuery], metric: str) -> dict[str, float]:
     >>> by_query([PerQuery("q1", True, True, None, None, 1.0, 1.0, 1.0)], "hit@10")
     {'q1': 1.0}
     """
-    if metric not in _FIELDS:
+    if metric not in _ALL_FIELDS:
         raise InvalidInput(f"there is no metric {metric!r}; there are {', '.join(METRICS)}.")
-    found = {outcome.id: getattr(outcome, _FIELDS[metric]) for outcome in outcomes}
+    found = {outcome.id: getattr(outcome, _ALL_FIELDS[metric]) for outcome in outcomes}
     return {id: float(value) for id, value in found.items() if value is not None}
 
 
@@ -305,6 +326,14 @@ def _measured(ranking: Sequence[str], relevance: Mapping[str, int]) -> dict[Meas
     scored = {document: float(-rank) for rank, document in enumerate(ranking[:RECALL_DEPTH])}
     found = ir_measures.iter_calc([_NDCG, _HIT, _RECALL], {"q": dict(relevance)}, {"q": scored})
     return {_NDCG: 0.0, _HIT: 0.0, _RECALL: 0.0} | {one.measure: float(one.value) for one in found}
+
+
+def _graded_leak(ranking: Sequence[str], golds: Set[str], excluded: Set[str], grades: Mapping[str, int]) -> bool:
+    """Whether anything in the top ten is ruled out, by label or by grade; a gold is what the query asks for."""
+    return any(
+        document in excluded or (grades.get(document, 0) >= COVERS and document not in golds)
+        for document in ranking[:TOP]
+    )
 
 
 class _Removals(NamedTuple):

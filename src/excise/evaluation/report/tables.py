@@ -9,7 +9,7 @@ from itertools import groupby
 from statistics import fmean
 from typing import NamedTuple
 
-from excise.evaluation.measures.outcomes import METRICS
+from excise.evaluation.measures.outcomes import GRADED_METRICS, METRICS
 from excise.evaluation.report.runs import Difference, EvaluatedRun
 
 LOWER_IS_BETTER = frozenset({"leak@10", "leaked_documents@10"})
@@ -158,7 +158,8 @@ def overview(runs: Sequence[EvaluatedRun]) -> Table:
 def every_metric(run: EvaluatedRun) -> Table:
     """Every metric of one run, with its interval."""
     names = systems_of([run])
-    known = [metric for metric in (*METRICS, "accuracy") if any(metric in own for own in run.systems.values())]
+    every = (*METRICS, *GRADED_METRICS, "accuracy")
+    known = [metric for metric in every if any(metric in own for own in run.systems.values())]
     columns = [
         Column(NAMES.get(metric, metric), metric, [_cell(run, name, metric, True) for name in names])
         for metric in known

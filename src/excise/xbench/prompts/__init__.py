@@ -1,7 +1,7 @@
 """The prompts, one file each, in our own words. A file's version is part of what a run records.
 
 A file is two lines of facts (``version``, and the ``keys`` of the JSON object that is asked for, each a text unless it
-says ``:truth`` or ``:texts``), a ``[system]`` part and a ``[user]`` part with ``$names`` to fill in.
+says which of ``_SCHEMAS`` it is), a ``[system]`` part and a ``[user]`` part with ``$names`` to fill in.
 """
 
 from __future__ import annotations
@@ -15,32 +15,46 @@ from typing import Any
 
 NAMES = (
     "t1",
-    "t1_long",
-    "t2",
-    "t3_mixed",
-    "t3_disjunctive",
-    "topic",
+    "rewrite",
+    "task_explicit",
+    "task_implicit",
+    "task_mixed",
+    "task_disjunctive",
     "repair",
     "judge_query",
     "judge_document",
+    "grade",
     "again",
 )
 
-STYLES = (
-    "a terse keyword search with hardly any grammar",
-    "one plain question",
+_EITHER_STYLES = (
     "a polite request to a librarian",
     "an impatient note to an assistant",
     "a student who has an essay to hand in",
     "a professional who needs material for a report",
-    "somebody chatting on a phone, in lower case",
-    "a curious amateur who explains what set them off",
+    "somebody chatting on a phone, in a casual tone, with names and terms spelt in full",
     "a journalist who checks facts under time pressure",
     "a teacher who prepares a lesson",
     "somebody who decides what to do next and weighs the options",
-    "a reader who puts the exclusion before the subject",
 )
-"""How the person who asks is described to the writer; one is drawn for each query, so that phrasing varies."""
+STYLES = {
+    "short": (
+        *_EITHER_STYLES,
+        "a terse keyword search with hardly any grammar",
+        "one plain question",
+        "a reader who puts what they have no use for before the subject",
+    ),
+    "long": (
+        *_EITHER_STYLES,
+        "a curious amateur who explains what set them off",
+        "a newcomer to the field who describes the situation first",
+        "a colleague who writes an e-mail and asks for a favour",
+    ),
+}
+"""How the person who asks is described to the writer, by length: one is drawn for each query, so that phrasing varies.
+
+A style that asks for one sentence, or for an exclusion at the beginning, is for short queries alone.
+"""
 
 CUES = (
     "not",
@@ -57,10 +71,26 @@ CUES = (
 """Words of exclusion that are suggested to the writer of explicit queries, one drawn for each."""
 
 
+def _lists_of(values: list[Any]) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "array", "items": {"enum": values}}}
+
+
 _SCHEMAS: dict[str, dict[str, Any]] = {
     "text": {"type": "string"},
     "truth": {"type": "boolean"},
     "texts": {"type": "array", "items": {"type": "string"}},
+    "readings": _lists_of(["openly", "implied", "no", "unsure"]),
+    "presences": _lists_of([True, False, "unsure"]),
+    "grades": {"type": "array", "items": {"enum": [0, 1, 2, "unsure"]}},
+    "queries": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"query": {"type": "string"}, "z": {"type": "array", "items": {"type": "string"}}},
+            "required": ["query", "z"],
+            "additionalProperties": False,
+        },
+    },
 }
 
 
@@ -83,9 +113,13 @@ class Prompt:
         properties = {key: _SCHEMAS[kind] for key, kind in self.kinds.items()}
         return {"type": "object", "properties": properties, "required": list(self.kinds), "additionalProperties": False}
 
+    def filled_in(self, **values: str) -> str:
+        """The user's part, with every name filled in."""
+        return Template(self.user).substitute(values)
+
     def messages(self, **values: str) -> list[dict[str, str]]:
         """The chat messages, with every name filled in."""
-        user = {"role": "user", "content": Template(self.user).substitute(values)}
+        user = {"role": "user", "content": self.filled_in(**values)}
         return [{"role": "system", "content": self.system}, user] if self.system else [user]
 
 
@@ -96,7 +130,7 @@ def prompt(name: str) -> Prompt:
     Examples
     --------
     >>> prompt("judge_query").keys
-    ('excludes',)
+    ('verdicts',)
     """
     text = (files(__name__) / f"{name}.md").read_text(encoding="utf-8")
     facts, _, rest = text.partition("[system]")
