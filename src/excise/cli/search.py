@@ -85,6 +85,7 @@ def search_command(
     api_key: KeyOption = None,
     option: OptionOption = None,
     no_excise: Annotated[bool, typer.Option("--no-excise", help="Rule nothing out: the engine's ranking.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Compare with every document of a large index.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Draw how each candidate was judged.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     backbone: Annotated[str | None, typer.Option(help="By default the one that the index was built with.")] = None,
@@ -114,7 +115,7 @@ def search_command(
 
     reembed = True if reembed_first else None
     settings = resolve(preset, caution, reembed=reembed, reembed_first=reembed_first, second_look=second_look)
-    operator = load(backbone=backbone, settings=settings, **place.arguments)
+    operator = load(backbone=backbone, settings=settings, exact=exact, **place.arguments)
     result = operator.search(query, k=k, exclude=() if no_excise else exclude or None, where=filtered)
     if json_:
         typer.echo(json.dumps(result.to_dict(explain), ensure_ascii=False))

@@ -12,13 +12,14 @@ around it grows, and even after a writer has merged it away. The files:
     ids.bin              the ids again, UTF-8, one after the other
     id_offsets.npy       where each id starts
 
-The last two spare parsing all documents to learn their ids. Segments of excise 0.1 do not have them.
+The last two spare parsing all documents to learn their ids. Segments of excise 0.1 do not have them. Larger segments
+have inverted lists too (:mod:`excise.engines.local.stored_lists`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
+from excise.engines.local.codebook import Codebook
+from excise.engines.local.stored_lists import read_lists
 from excise.errors import BadIndex
+from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.maxsim import maxsim_many
 from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import best_window
@@ -57,9 +61,18 @@ class StoredIds(NamedTuple):
 
 
 class Segment:
-    """A segment opened for reading. All it will ever need is read or mapped here: the folder may vanish afterwards."""
+    """A segment opened for reading. All it will ever need is read or mapped here: the folder may vanish afterwards.
 
-    def __init__(self, folder: Path, sizes: Mapping[str, int], dimensions: int) -> None:
+    ``codebooks`` are those of other segments, by key: what they share with this one is in memory once.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        sizes: Mapping[str, int],
+        dimensions: int,
+        codebooks: MutableMapping[str, Codebook] | None = None,
+    ) -> None:
         self.folder = folder
         for name, size in sizes.items():
             found = (folder / name).stat().st_size
@@ -79,6 +92,7 @@ class Segment:
             self._own_ids = None
             if IDS in sizes:
                 self._own_ids = StoredIds((folder / IDS).read_bytes(), _offsets(folder / f"{ID_OFFSETS}.npy"))
+            self.lists = read_lists(folder, sizes, dimensions, {} if codebooks is None else codebooks)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -152,6 +166,24 @@ class Segment:
         first, last = self.document_windows[row : row + 2]
         tokens = self._window_tokens[first : last + 1]
         return Ragged(self.windows.vectors[tokens[0] : tokens[-1]], tokens - tokens[0])
+
+    def picked(self, rows: NDArray[np.int64]) -> EncodedDocuments:
+        """The token vectors of some documents, at least one, copied out of the file."""
+        first, last = self.document_windows[rows], self.document_windows[rows + 1]
+        windows = _ranges(first, last)
+        lengths = self._window_tokens[windows + 1] - self._window_tokens[windows]
+        stored = self.windows.vectors.view(np.ndarray)  # cutting a map into pieces takes longer than copying them
+        pieces = [
+            stored[start:end]
+            for start, end in zip(self._window_tokens[first].tolist(), self._window_tokens[last].tolist(), strict=True)
+        ]
+        return EncodedDocuments(Ragged(np.concatenate(pieces), starts(lengths)), starts(last - first))
+
+
+def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers from each first up to each last, one after the other."""
+    lengths = last - first
+    return np.repeat(last - np.cumsum(lengths), lengths) + np.arange(int(lengths.sum()))
 
 
 def _offsets(path: Path) -> NDArray[np.int64]:

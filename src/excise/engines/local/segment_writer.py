@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from excise.documents import Document
 from excise.durable import sync
 from excise.engines.base import digest
+from excise.engines.local.codebook import Codebook
+from excise.engines.local.inverted_lists import InvertedLists
+from excise.engines.local.listing import lists_of_added, lists_of_merged
 from excise.engines.local.manifest import SegmentEntry
+from excise.engines.local.parts import Part
 from excise.engines.local.segment import (
     DIGESTS,
     DOCUMENTS,
@@ -26,7 +30,7 @@ from excise.engines.local.segment import (
     Segment,
     starts,
 )
-from excise.engines.local.snapshot import Part
+from excise.engines.local.stored_lists import write_lists
 from excise.errors import InvalidInput
 from excise.vectors.encoded import EncodedDocuments
 
@@ -34,26 +38,47 @@ _CHUNK_BYTES = 4 * 1024 * 1024
 _LENGTHS = (*OFFSETS, ID_OFFSETS)
 
 
-def write_segment(folder: Path, documents: Sequence[Document], encoded: EncodedDocuments) -> SegmentEntry:
-    """Write documents as a segment. It becomes part of an index when a manifest names it."""
+def write_segment(
+    folder: Path, documents: Sequence[Document], encoded: EncodedDocuments, codebook: Codebook | None = None
+) -> SegmentEntry:
+    """Write documents as a segment, with lists where there is a codebook that fits them.
+
+    It becomes part of an index when a manifest names it.
+    """
     with _SegmentWriter(folder) as out:
         out.add(documents, encoded)
-    return out.finished()
+    return out.finished(lists_of_added(codebook, encoded))
 
 
-def merge_segments(folder: Path, parts: Sequence[Part]) -> SegmentEntry:
+def merge_segments(
+    folder: Path, parts: Sequence[Part], codebook: Codebook | None = None, listed: bool = False
+) -> SegmentEntry:
     """Write one segment of what is alive in several, in their order.
 
     What is copied is read from the files rather than through the memory maps, whose pages would count as this
     process's memory.
+
+    Parameters
+    ----------
+    folder
+        the new segment's.
+    parts
+        what to merge.
+    codebook
+        the one that others in the index use.
+    listed
+        whether the segment shall have inverted lists, if it is not too small for them.
     """
     with _SegmentWriter(folder) as out:
         for part in parts:
-            folder = part.segment.folder
-            with (folder / VECTORS).open("rb") as vectors, (folder / DOCUMENTS).open("rb") as lines:
+            source = part.segment.folder
+            with (source / VECTORS).open("rb") as vectors, (source / DOCUMENTS).open("rb") as lines:
                 for first, last in living_runs(part.deleted):
                     out.copy(part.segment, first, last, vectors, lines)
-    return out.finished()
+    if not listed:
+        return out.finished()
+    dimensions = parts[0].segment.dimensions
+    return out.finished(lists_of_merged(folder / VECTORS, dimensions, out.document_tokens(), parts, codebook))
 
 
 def living_runs(deleted: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -121,8 +146,17 @@ class _SegmentWriter:
         self._note(ID_OFFSETS, np.diff(id_offsets[first : last + 1]))
         self._digests.append(segment.digests[first:last])
 
-    def finished(self) -> SegmentEntry:
+    def document_tokens(self) -> NDArray[np.int64]:
+        """Where each document's token vectors start, and the end."""
+        tokens, windows = (
+            starts(np.concatenate(self._lengths[name])) for name in ("window_tokens", "document_windows")
+        )
+        return tokens[windows]
+
+    def finished(self, lists: InvertedLists | None = None) -> SegmentEntry:
         """Write what is known only at the end, bring everything to the disk, and say what there is."""
+        if lists is not None:
+            write_lists(self._folder, lists)
         arrays = {name: starts(np.concatenate(lengths)) for name, lengths in self._lengths.items()}
         for name, array in {**arrays, DIGESTS: np.concatenate(self._digests)}.items():
             np.save(self._folder / f"{name}.npy", array, allow_pickle=False)
