@@ -26,6 +26,7 @@ class EngineAddress:
     """Where an index is: an engine by name, its url (a folder for ``local``), and its options.
 
     ``exact`` has a query compared with every document; without it, engines that can look where it is likely to pay off.
+    ``vectors`` is how a new local index stores token vectors, "f16" or "int8".
 
     Examples
     --------
@@ -41,6 +42,7 @@ class EngineAddress:
     url: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     exact: bool = False
+    vectors: str | None = None
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -50,6 +52,8 @@ class EngineAddress:
             raise InvalidInput(f"the engine {self.engine!r} needs {what}.")
         if self.engine == "local" and self.options:
             raise InvalidInput(f"the engine 'local' has no options, got {', '.join(self.options)}.")
+        if self.engine != "local" and self.vectors is not None:
+            raise InvalidInput(f"the engine {self.engine!r} stores vectors its own way: --vectors is for 'local'.")
         if self.exact and self.options.get("mode", "exact") != "exact":
             raise InvalidInput(f"an exact search and the mode {self.options['mode']!r} contradict each other.")
 
@@ -75,7 +79,7 @@ class EngineAddress:
     def create(self, encoder: EncoderInfo) -> Engine:
         """The index that is there if its encoder is this one, or a new one."""
         if self.engine == "local":
-            return LocalEngine.create(self.url, encoder, exact=self.exact)
+            return LocalEngine.create(self.url, encoder, exact=self.exact, vectors=self.vectors)
         from excise.engines.shared.generations import GenerationalEngine
 
         return GenerationalEngine.create(self._store(), encoder)

@@ -85,6 +85,7 @@ class Excise:
         *,
         skip_bad: bool = False,
         workers: int | Workers = 1,
+        vectors: str | None = None,
         progress: IndexProgress | None = None,
     ) -> IndexReport:
         """Index documents, and search them from then on.
@@ -104,6 +105,8 @@ class Excise:
             pass over lines that cannot be used, and count them.
         workers
             how many processes encode; a :class:`~excise.search.workers.Workers` spreads them over a Ray cluster.
+        vectors
+            how a new local index stores token vectors: "f16", or "int8", which takes half the space.
         progress
             called with (documents done, documents in all).
         """
@@ -115,7 +118,7 @@ class Excise:
         skipped = corpus.skipped if isinstance(corpus, Corpus) else 0
         if total == 0:
             raise BadCorpus("the corpus holds no documents.")
-        engine = self._engine_for(path)
+        engine = self._engine_for(path, vectors)
         if crew.many and self._address is not None:
             added = add_with_workers(self._address, corpus, total, self.backbone, crew, progress)
         else:
@@ -123,7 +126,7 @@ class Excise:
         engine.tidy()
         return IndexReport(added=added, unchanged=total - added, skipped=skipped, documents=len(engine.reader()))
 
-    def _engine_for(self, path: str | Path | None) -> Engine:
+    def _engine_for(self, path: str | Path | None, vectors: str | None) -> Engine:
         if path is None and self.engine is not None:
             return self.engine
         if path is None and self._address is None:
@@ -131,7 +134,7 @@ class Excise:
             path = self._temporary.name
         if path is not None or self._address is None:
             exact = self._address is not None and self._address.exact
-            self._address = EngineAddress("local", str(path), exact=exact)
+            self._address = EngineAddress("local", str(path), exact=exact, vectors=vectors)
         self.engine = self._address.create(self.backbone.info)
         return self.engine
 

@@ -21,9 +21,10 @@ from excise.vectors.maxsim import maxsim
 from excise.vectors.ragged import Vectors
 from excise.vectors.windows import best_window
 
-_BLOCK = 256  # documents after which is asked whether to go on, at least
+_BLOCK, _LARGE_BLOCK = 256, 1_024  # documents after which is asked whether to go on: more where they are short
+_BLOCK_TOKENS = 32_768
 _LEAST_BLOCKS, _MOST_BLOCKS = 3, 64
-_TOGETHER = 32  # documents that are copied and scored at a time: they stay in the processor's cache
+_TOGETHER = 4_096  # token vectors, about, that are copied and scored at a time: they stay in the processor's cache
 
 
 class Listed(NamedTuple):
@@ -36,9 +37,9 @@ class Listed(NamedTuple):
 
 def best_listed(listed: Sequence[Listed], query: Vectors, k: int) -> list[tuple[float, Place]]:
     """About the k best documents of segments with lists, with their exact scores, in no order."""
-    block = max(_BLOCK, 2 * k)
+    block = max(_block_for(listed), 2 * k)
     allowed = sum(int(np.count_nonzero(~one.passed_over)) for one in listed)
-    rough = [] if allowed <= 2 * _LEAST_BLOCKS * block else _rough(listed, query)
+    rough = [] if allowed <= _LEAST_BLOCKS * block else _rough(listed, query)
     scores = np.empty(0, dtype=np.float32)
     seen: list[_Places] = []
     for number, places in enumerate(_blocks(listed, rough, block), 1):
@@ -49,6 +50,12 @@ def best_listed(listed: Sequence[Listed], query: Vectors, k: int) -> list[tuple[
         if rough and number >= _LEAST_BLOCKS and not (fresh > kth).any():
             break
     return _best_places(listed, seen, scores, k)
+
+
+def _block_for(listed: Sequence[Listed]) -> int:
+    tokens = sum(len(one.segment.windows.vectors) for one in listed)
+    documents = sum(len(one.segment) for one in listed)
+    return min(_LARGE_BLOCK, max(_BLOCK, _BLOCK_TOKENS * documents // max(1, tokens)))
 
 
 class _Places(NamedTuple):
@@ -112,8 +119,9 @@ def _exact(listed: Sequence[Listed], places: _Places, query: Vectors) -> NDArray
     edges = np.flatnonzero(np.diff(places.segments)) + 1  # places are sorted by segment
     for first, last in pairwise([0, *edges.tolist(), len(scores)]):
         segment = listed[places.segments[first]].segment
-        for start in range(first, last, _TOGETHER):
-            here = slice(start, min(start + _TOGETHER, last))
+        step = max(1, _TOGETHER * len(segment) // len(segment.windows.vectors))
+        for start in range(first, last, step):
+            here = slice(start, min(start + step, last))
             encoded = segment.picked(places.rows[here])
             scores[here] = best_window(maxsim(query, encoded.windows), encoded.offsets)
     if not np.isfinite(scores).all():

@@ -31,7 +31,8 @@ from excise.engines.local.merging import SegmentSize, merges_due
 from excise.engines.local.parts import Place
 from excise.engines.local.segment_writer import merge_segments, write_segment
 from excise.engines.local.snapshot import Snapshot
-from excise.errors import BadIndex
+from excise.engines.local.vector_files import check_format
+from excise.errors import BadIndex, InvalidInput
 from excise.vectors.encoded import EncodedDocuments, EncoderInfo
 
 _LOCK = "write.lock"
@@ -68,7 +69,13 @@ class LocalEngine:
 
     @classmethod
     def create(
-        cls, folder: str | Path, encoder: EncoderInfo, *, patience: float = _PATIENCE, exact: bool = False
+        cls,
+        folder: str | Path,
+        encoder: EncoderInfo,
+        *,
+        patience: float = _PATIENCE,
+        exact: bool = False,
+        vectors: str | None = None,
     ) -> LocalEngine:
         """An index for an encoder's vectors: a new one, or the one in the folder if its encoder is the same.
 
@@ -84,7 +91,10 @@ class LocalEngine:
             how many seconds a write waits while another process writes.
         exact
             compare a query with every document, however many there are.
+        vectors
+            how a new index stores token vectors: "f16" (the default) or "int8", which takes half as much.
         """
+        check_format(vectors or "f16")
         path = Path(folder)
         try:
             names = os.listdir(path)
@@ -97,14 +107,20 @@ class LocalEngine:
         if MANIFEST in names:
             engine = cls.open(path, patience=patience, exact=exact)
             expect(engine, encoder)
+            stored = engine.reader().manifest.vectors
+            if vectors not in (None, stored):
+                raise InvalidInput(
+                    f"{path} stores its vectors as {stored}, not {vectors}; 'excise copy --vectors {vectors}' makes "
+                    "an index that does."
+                )
             return engine
         if not all(name in (_LOCK, unfinished(Path(MANIFEST)).name) or is_segment_name(name) for name in names):
             raise BadIndex(f"{path} is not empty and is not an excise index; name a new folder.")
-        return cls(path, Snapshot(path, Manifest(encoder), scan=exact), patience, exact)
+        return cls(path, Snapshot(path, Manifest(encoder, vectors=vectors or "f16"), scan=exact), patience, exact)
 
     @classmethod
     def open(cls, folder: str | Path, *, patience: float = _PATIENCE, exact: bool = False) -> LocalEngine:
-        """Open an existing index for searching and for writing; the parameters are those of :meth:`create`."""
+        """Open an existing index for searching and for writing; ``exact`` as for :meth:`create`."""
         path = Path(folder)
         if not path.is_dir():
             raise BadIndex(f"{path}: there is no such index; make one with 'excise index'.")
@@ -135,7 +151,9 @@ class LocalEngine:
         with self._writing() as snapshot:
             replaced = snapshot.places([document.id for document in documents]).values()
             codebook = newest_codebook(snapshot.parts)
-            fresh = write_segment(self.folder / new_segment_name(), documents, encoded, codebook)
+            fresh = write_segment(
+                self.folder / new_segment_name(), documents, encoded, codebook, snapshot.manifest.vectors
+            )
             snapshot = self._commit(snapshot, [*snapshot.manifest.segments, fresh], replaced)
             if len(snapshot.parts) > _MANY_SEGMENTS:
                 self._upkeep(snapshot)

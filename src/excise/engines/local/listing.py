@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +18,13 @@ from excise.engines.local.codebook import Codebook, centroids_for, sample_for, t
 from excise.engines.local.inverted_lists import InvertedLists, pairs_of
 from excise.engines.local.merging import FULL_DOCUMENTS
 from excise.engines.local.parts import Part
-from excise.engines.local.segment import STORED_VECTORS
+from excise.engines.local.vector_files import read_tokens
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.ragged import Vectors
 
 LISTED_FROM = 4_096  # documents of an index from which on it is searched by lists
 _LEAST_DOCUMENTS = 256  # of a segment with lists: smaller ones are searched whole as fast
 _FIT = 0.93  # how close to its centroids, against those it was trained on, must be what a codebook places
-_READ_TOKENS = 65_536
 
 
 def newest_codebook(parts: Sequence[Part]) -> Codebook | None:
@@ -73,16 +73,14 @@ def lists_of_added(codebook: Codebook | None, encoded: EncodedDocuments) -> Inve
 
 
 def lists_of_merged(
-    vectors: Path, dimensions: int, bounds: NDArray[np.int64], parts: Sequence[Part], known: Codebook | None
+    folder: Path, bounds: NDArray[np.int64], parts: Sequence[Part], known: Codebook | None
 ) -> InvertedLists | None:
     """The lists of a segment that was merged from others; None where it is small.
 
     Parameters
     ----------
-    vectors
-        the merged segment's file of token vectors.
-    dimensions
-        of a token vector.
+    folder
+        the merged segment, whose vectors are written.
     bounds
         where each of its documents' token vectors start, and the end.
     parts
@@ -93,23 +91,36 @@ def lists_of_merged(
     if len(bounds) - 1 < _LEAST_DOCUMENTS:
         return None
     tokens = int(bounds[-1])
+    merged = _Written(folder, parts[0].segment.format, parts[0].segment.dimensions, bounds)
     books = [book for book in (newest_codebook(parts), known) if book is not None]
     codebook = max(books, key=lambda book: book.tokens, default=None)
     if codebook is not None and not _outgrown(codebook, tokens):
-        pairs = _joined(codebook, vectors, dimensions, bounds, parts)
+        pairs = _joined(codebook, merged, parts)
         if pairs is not None:
             return _from_pairs(codebook, pairs)
-    codebook = trained(_sample(vectors, dimensions, tokens), tokens)
-    return _from_pairs(codebook, _placed(codebook, vectors, dimensions, bounds, 0, len(bounds) - 1)[0])
+    codebook = trained(_sample(merged), tokens)
+    return _from_pairs(codebook, _placed(codebook, merged, 0, len(bounds) - 1)[0])
+
+
+class _Written(NamedTuple):
+    """A segment whose vectors are written: its folder, how they are stored, where each document's tokens start."""
+
+    folder: Path
+    format: str
+    dimensions: int
+    bounds: NDArray[np.int64]
+
+    def tokens(self, first: int, last: int) -> Iterator[tuple[int, Vectors]]:
+        """The token vectors of documents from ``first`` up to ``last``, in chunks with the number of their first."""
+        bounds = int(self.bounds[first]), int(self.bounds[last])
+        return read_tokens(self.format, self.folder, self.dimensions, *bounds)
 
 
 def _from_pairs(codebook: Codebook, pairs: NDArray[np.int64]) -> InvertedLists:
     return InvertedLists.of(codebook, pairs >> 32, pairs & 0xFFFFFFFF)
 
 
-def _joined(
-    codebook: Codebook, vectors: Path, dimensions: int, bounds: NDArray[np.int64], parts: Sequence[Part]
-) -> NDArray[np.int64] | None:
+def _joined(codebook: Codebook, merged: _Written, parts: Sequence[Part]) -> NDArray[np.int64] | None:
     """The pairs of all parts, in the rows of the merged segment; None where the codebook does not fit one of them."""
     joined: list[NDArray[np.int64]] = []
     first = 0
@@ -118,7 +129,7 @@ def _joined(
         if own is not None and own.codebook.key == codebook.key:
             joined.append(_moved(own.pairs(), part, first))
         else:
-            pairs, closeness = _placed(codebook, vectors, dimensions, bounds, first, first + part.live)
+            pairs, closeness = _placed(codebook, merged, first, first + part.live)
             if closeness < _FIT * codebook.closeness:
                 return None
             joined.append(pairs)
@@ -135,32 +146,22 @@ def _moved(pairs: NDArray[np.int64], part: Part, first: int) -> NDArray[np.int64
     return pairs_of(pairs >> 32, fresh[rows])
 
 
-def _placed(
-    codebook: Codebook, vectors: Path, dimensions: int, bounds: NDArray[np.int64], first: int, last: int
-) -> tuple[NDArray[np.int64], float]:
+def _placed(codebook: Codebook, merged: _Written, first: int, last: int) -> tuple[NDArray[np.int64], float]:
     """The pairs of the documents from ``first`` up to ``last``, and how close their tokens are to the centroids."""
     found: list[NDArray[np.int64]] = []
     cosines = 0.0
-    for start, chunk in _read(vectors, dimensions, int(bounds[first]), int(bounds[last])):
+    for start, chunk in merged.tokens(first, last):
         placed = codebook.nearest(chunk)
-        rows = np.searchsorted(bounds, np.arange(start, start + len(chunk)), side="right") - 1
+        rows = np.searchsorted(merged.bounds, np.arange(start, start + len(chunk)), side="right") - 1
         found.append(np.unique(pairs_of(placed.centroids, rows)))
         cosines += placed.closeness * len(chunk)
-    return np.concatenate(found), cosines / int(bounds[last] - bounds[first])
+    return np.concatenate(found), cosines / int(merged.bounds[last] - merged.bounds[first])
 
 
-def _sample(vectors: Path, dimensions: int, tokens: int) -> Vectors:
-    """Token vectors from all over a file; read in passing, so that little of it is in memory."""
+def _sample(merged: _Written) -> Vectors:
+    """Token vectors from all over a segment; read in passing, so that little of it is in memory."""
+    tokens = int(merged.bounds[-1])
     share = sample_for(tokens) / tokens
     rng = np.random.default_rng(0)
-    return np.concatenate([chunk[rng.random(len(chunk)) < share] for _, chunk in _read(vectors, dimensions, 0, tokens)])
-
-
-def _read(vectors: Path, dimensions: int, first: int, last: int) -> Iterator[tuple[int, Vectors]]:
-    """The token vectors from ``first`` up to ``last``, in chunks with the number of their first."""
-    with vectors.open("rb") as file:
-        file.seek(first * dimensions * STORED_VECTORS.itemsize)
-        for start in range(first, last, _READ_TOKENS):
-            count = min(_READ_TOKENS, last - start)
-            chunk = np.fromfile(file, dtype=STORED_VECTORS, count=count * dimensions)
-            yield start, chunk.reshape(count, dimensions)
+    chunks = merged.tokens(0, len(merged.bounds) - 1)
+    return np.concatenate([chunk[rng.random(len(chunk)) < share] for _, chunk in chunks])

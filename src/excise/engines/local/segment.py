@@ -3,7 +3,7 @@
 A segment is written once, whole, and never changed, so that readers can keep it mapped into memory while the index
 around it grows, and even after a writer has merged it away. The files:
 
-    vectors.f16          token vectors, half precision, row after row
+    vectors.f16          token vectors, half precision, row after row (or eight bits: see vector_files.py)
     window_tokens.npy    where each window's tokens start
     document_windows.npy where each document's windows start
     documents.jsonl      id, title, text, and metadata where there is any, one line a document
@@ -30,16 +30,16 @@ from numpy.typing import NDArray
 from excise.documents import Document
 from excise.engines.local.codebook import Codebook
 from excise.engines.local.stored_lists import read_lists
+from excise.engines.local.vector_files import format_of, gathered, mapped
 from excise.errors import BadIndex
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.maxsim import maxsim_many
 from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import best_window
 
-VECTORS, DOCUMENTS, IDS = "vectors.f16", "documents.jsonl", "ids.bin"
+DOCUMENTS, IDS = "documents.jsonl", "ids.bin"
 OFFSETS = ("window_tokens", "document_windows", "document_lines")
 DIGESTS, ID_OFFSETS = "digests", "id_offsets"
-STORED_VECTORS = np.dtype("<f2")
 
 
 def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
@@ -83,11 +83,9 @@ class Segment:
                 _offsets(folder / f"{name}.npy") for name in OFFSETS
             )
             self.digests: NDArray[np.uint64] = np.load(folder / f"{DIGESTS}.npy", allow_pickle=False)
-            # "c" (copy on write) lets torch share the pages; nothing is ever written back.
-            shape = (int(self._window_tokens[-1]), dimensions)
-            self.windows = Ragged(
-                np.memmap(folder / VECTORS, dtype=STORED_VECTORS, mode="c", shape=shape), self._window_tokens
-            )
+            self.format, self.dimensions = format_of(sizes), dimensions
+            tokens = int(self._window_tokens[-1])
+            self.windows = Ragged(mapped(self.format, folder, tokens, dimensions), self._window_tokens)
             self._lines = np.memmap(folder / DOCUMENTS, dtype=np.uint8, mode="r")
             self._own_ids = None
             if IDS in sizes:
@@ -118,10 +116,6 @@ class Segment:
     @property
     def name(self) -> str:
         return self.folder.name
-
-    @property
-    def dimensions(self) -> int:
-        return int(self.windows.vectors.shape[1])
 
     @cached_property
     def ids(self) -> StoredIds:
@@ -172,12 +166,9 @@ class Segment:
         first, last = self.document_windows[rows], self.document_windows[rows + 1]
         windows = _ranges(first, last)
         lengths = self._window_tokens[windows + 1] - self._window_tokens[windows]
-        stored = self.windows.vectors.view(np.ndarray)  # cutting a map into pieces takes longer than copying them
-        pieces = [
-            stored[start:end]
-            for start, end in zip(self._window_tokens[first].tolist(), self._window_tokens[last].tolist(), strict=True)
-        ]
-        return EncodedDocuments(Ragged(np.concatenate(pieces), starts(lengths)), starts(last - first))
+        ends = self._window_tokens[last].tolist()
+        vectors = gathered(self.windows.vectors, self._window_tokens[first].tolist(), ends)
+        return EncodedDocuments(Ragged(vectors, starts(lengths)), starts(last - first))
 
 
 def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,7 +15,8 @@ from excise.engines.local.codebook import Codebook
 from excise.engines.local.listing import LISTED_FROM
 from excise.engines.local.manifest import MANIFEST, Manifest, SegmentEntry
 from excise.engines.local.parts import Part, Place
-from excise.engines.local.segment import STORED_VECTORS, Segment
+from excise.engines.local.segment import Segment
+from excise.engines.local.vector_files import STORED_HALF
 from excise.errors import BadIndex
 from excise.filters import Where
 from excise.vectors.encoded import EncodedDocuments, EncoderInfo
@@ -156,7 +157,7 @@ class Snapshot:
 
     def _encoded(self, places: Sequence[Place]) -> EncodedDocuments:
         if not places:
-            none = np.empty((0, self.encoder.dimensions), dtype=STORED_VECTORS)
+            none = np.empty((0, self.encoder.dimensions), dtype=STORED_HALF)
             return EncodedDocuments(Ragged(none, np.zeros(1, dtype=np.int64)), np.zeros(1, dtype=np.int64))
         return EncodedDocuments.of([self.parts[place.part].segment.vectors(place.row) for place in places])
 
