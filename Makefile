@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines test-integrations test-service test-web soak lint types check coverage clean
+.PHONY: help demo test test-engines test-integrations test-service test-web soak bench lint types check coverage clean
 
 help:            ## list these commands
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/'
@@ -62,6 +62,10 @@ $(VENV)/.engines: $(VENV)/.dev
 
 test-engines: $(VENV)/.engines   ## the engine contract on Qdrant, LanceDB and PostgreSQL, which it starts itself
 	$(BIN)/python -m pytest -m engines tests
+
+# make bench BENCH='--sizes 1000 10000 100000 1000000' takes 8 GB of disk and most of an hour.
+bench: $(VENV)/.dev      ## what a search costs at several sizes; writes docs/performance.md
+	$(BIN)/python benchmarks/bench.py $(BENCH)
 
 lint: $(VENV)/.dev       ## ruff: lint and format
 	$(BIN)/ruff check .

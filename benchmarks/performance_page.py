@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """docs/performance.md and its pictures, from what was measured (benchmarks/bench.py)."""
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ other only. Machine: {machine}, {threads} threads. {versions}.
 
 An index of fewer than 4,096 documents is compared with a query document by document. A larger one has inverted lists: the token vectors of each segment are clustered (up to
 16,384 centroids, in 128 cells, by scikit-learn), and each centroid has a list of the documents with a token near it. A query's tokens are compared with the centroids, the lists of the
-nearest ones (as many as the root of their number) give each document a rough score, and the roughly best are scored exactly, 256 at a time, until a block brings nothing into the k best, after 768 at
+nearest ones (as many as the root of their number) give each document a rough score, and the roughly best are scored exactly, 256 at a time (up to 1,024 where documents are short), until a block brings nothing into the k best, after three blocks at
 least. So scores are always exact MaxSim, and what may be missing is a document that the lists rank far too low. Filters that leave few documents are answered exactly.
 
 Lists are made where segments are merged (`excise index` does that at its end, `excise compact` by itself) and cost about 7 microseconds a token once; documents that are added later
