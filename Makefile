@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines test-integrations test-service test-web soak lint types check coverage docs clean
+.PHONY: help demo test test-engines test-integrations test-service test-web soak lint types check coverage docs bench clean
 
 help:            ## list these commands
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/'
@@ -69,6 +69,10 @@ $(VENV)/.docs: $(VENV)/.runtime
 
 docs: $(VENV)/.docs      ## the documentation as a site, in site/: every link checked, nothing fetched
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# make bench BENCH='--sizes 1000 10000 100000 1000000' takes 8 GB of disk and most of an hour.
+bench: $(VENV)/.dev      ## what a search costs at several sizes; writes docs/performance.md
+	$(BIN)/python benchmarks/bench.py $(BENCH)
 
 lint: $(VENV)/.dev       ## ruff: lint and format
 	$(BIN)/ruff check .

@@ -12,6 +12,7 @@ import typer
 from excise import __version__
 from excise.cli import attach, copy, evaluate, search
 from excise.cli.fetch import fetch_command
+from excise.cli.compact import compact_command
 from excise.cli.serve import serve_command
 from excise.cli.study import study_command
 from excise.cli.train import train
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command("index")(search.index_command)
 app.command("search")(search.search_command)
 app.command("copy")(copy.copy_command)
+app.command("compact")(compact_command)
 app.command("detect")(search.detect_command)
 app.command("demo")(search.demo_command)
 app.command("rerank")(attach.rerank_command)

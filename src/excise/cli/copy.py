@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +33,9 @@ def copy_command(
         list[str] | None,
         typer.Option("--to-option", metavar="NAME=VALUE", help="A setting of the engine to copy to; repeat it."),
     ] = None,
+    vectors: Annotated[
+        str | None, typer.Option(help="How a new local copy stores vectors: f16, or int8, in half the space.")
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Copy an index to another engine or folder. Calling it again goes on where an interrupted run stopped."""
@@ -45,7 +48,7 @@ def copy_command(
     from excise.engines.copying import copy_index
 
     opened = source.address().open()
-    made = target.address().create(opened.reader().encoder)
+    made = replace(target.address(), vectors=vectors).create(opened.reader().encoder)
     with bar() as progress:
         report = copy_index(opened, made, partial(progress, "copying"))
     if json_:

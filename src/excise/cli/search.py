@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -43,10 +43,15 @@ def index_command(
     ray: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Encode on a Ray cluster; 'local' starts one here.")
     ] = None,
+    vectors: Annotated[
+        str | None, typer.Option(help="How a new local index stores vectors: f16, or int8, in half the space.")
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Index documents. Calling it again goes on where an interrupted run stopped, and adds what is new."""
     place = place_of(engine, index, url, collection, api_key, option)
+    if vectors is not None:
+        replace(place.address(), vectors=vectors)  # refused here where the engine has no such choice
     for path in corpus:
         if not path.exists():
             raise InvalidInput(f"{path}: no such file or folder.")
@@ -59,7 +64,7 @@ def index_command(
         operator = load(place.folder if (place.folder / MANIFEST).exists() else None, backbone=backbone)
     else:
         operator = load(backbone=backbone, **place.arguments)
-    report = _index_with_bar(operator, corpus, place.folder, skip_bad, Workers(workers, ray))
+    report = _index_with_bar(operator, corpus, place.folder, skip_bad, Workers(workers, ray), vectors)
     if json_:
         typer.echo(json.dumps({"index": place.name, **asdict(report)}))
         return
@@ -85,6 +90,7 @@ def search_command(
     api_key: KeyOption = None,
     option: OptionOption = None,
     no_excise: Annotated[bool, typer.Option("--no-excise", help="Rule nothing out: the engine's ranking.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Compare with every document of a large index.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Draw how each candidate was judged.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     backbone: Annotated[str | None, typer.Option(help="By default the one that the index was built with.")] = None,
@@ -114,7 +120,7 @@ def search_command(
 
     reembed = True if reembed_first else None
     settings = resolve(preset, caution, reembed=reembed, reembed_first=reembed_first, second_look=second_look)
-    operator = load(backbone=backbone, settings=settings, **place.arguments)
+    operator = load(backbone=backbone, settings=settings, exact=exact, **place.arguments)
     result = operator.search(query, k=k, exclude=() if no_excise else exclude or None, where=filtered)
     if json_:
         typer.echo(json.dumps(result.to_dict(explain), ensure_ascii=False))
@@ -187,7 +193,13 @@ def _read_filter(where: str | None) -> Mapping[str, Any] | None:
 
 
 def _index_with_bar(
-    operator: Excise, corpus: list[Path], index: Path | None, skip_bad: bool, workers: Workers | int = 1
+    operator: Excise,
+    corpus: list[Path],
+    index: Path | None,
+    skip_bad: bool,
+    workers: Workers | int = 1,
+    vectors: str | None = None,
 ) -> IndexReport:
     with bar() as progress:
-        return operator.index(corpus, index, skip_bad=skip_bad, workers=workers, progress=partial(progress, "indexing"))
+        shown = partial(progress, "indexing")
+        return operator.index(corpus, index, skip_bad=skip_bad, workers=workers, vectors=vectors, progress=shown)

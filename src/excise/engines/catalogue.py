@@ -25,6 +25,9 @@ _KEY_VARIABLE = "EXCISE_API_KEY"
 class EngineAddress:
     """Where an index is: an engine by name, its url (a folder for ``local``), and its options.
 
+    ``exact`` has a query compared with every document; without it, engines that can look where it is likely to pay off.
+    ``vectors`` is how a new local index stores token vectors, "f16" or "int8".
+
     Examples
     --------
     >>> EngineAddress("qdrant", ":memory:", {"collection": "docs", "mode": "exact"}).engine
@@ -38,6 +41,8 @@ class EngineAddress:
     engine: str
     url: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    exact: bool = False
+    vectors: str | None = None
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -47,6 +52,10 @@ class EngineAddress:
             raise InvalidInput(f"the engine {self.engine!r} needs {what}.")
         if self.engine == "local" and self.options:
             raise InvalidInput(f"the engine 'local' has no options, got {', '.join(self.options)}.")
+        if self.engine != "local" and self.vectors is not None:
+            raise InvalidInput(f"the engine {self.engine!r} stores vectors its own way: --vectors is for 'local'.")
+        if self.exact and self.options.get("mode", "exact") != "exact":
+            raise InvalidInput(f"an exact search and the mode {self.options['mode']!r} contradict each other.")
 
     @property
     def shared(self) -> bool:
@@ -62,7 +71,7 @@ class EngineAddress:
     def open(self) -> Engine:
         """The index that is there."""
         if self.engine == "local":
-            return LocalEngine.open(self.url)
+            return LocalEngine.open(self.url, exact=self.exact)
         from excise.engines.shared.generations import GenerationalEngine
 
         return GenerationalEngine.open(self._store())
@@ -70,7 +79,7 @@ class EngineAddress:
     def create(self, encoder: EncoderInfo) -> Engine:
         """The index that is there if its encoder is this one, or a new one."""
         if self.engine == "local":
-            return LocalEngine.create(self.url, encoder)
+            return LocalEngine.create(self.url, encoder, exact=self.exact, vectors=self.vectors)
         from excise.engines.shared.generations import GenerationalEngine
 
         return GenerationalEngine.create(self._store(), encoder)
@@ -94,7 +103,7 @@ class EngineAddress:
     def _read(self, kind: type[Options]) -> Options:
         """The options, checked; texts, as a command line has them, become what they stand for."""
         kinds = {one.name: str(one.type) for one in fields(kind)}
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = {"mode": "exact"} if self.exact else {}
         for name, value in self.options.items():
             if name not in kinds or name == "url":
                 known = ", ".join(name for name in kinds if name != "url")
@@ -119,7 +128,11 @@ def _read_value(name: str, value: str, kind: str) -> Any:
 
 
 def address_of(
-    engine: str | None, index: str | os.PathLike[str] | None, url: str | None, options: Mapping[str, Any] | None
+    engine: str | None,
+    index: str | os.PathLike[str] | None,
+    url: str | None,
+    options: Mapping[str, Any] | None,
+    exact: bool = False,
 ) -> EngineAddress | None:
     """What callers may hand in: a folder, or an engine's name with a url; None where nothing is named."""
     if index is not None and url is not None:
@@ -130,4 +143,5 @@ def address_of(
         raise InvalidInput(f"the engine {engine!r} takes a url in place of an index folder.")
     if engine is None and index is None:
         return None
-    return EngineAddress(engine or "local", os.fspath(index) if index is not None else url or "", dict(options or {}))
+    place = os.fspath(index) if index is not None else url or ""
+    return EngineAddress(engine or "local", place, dict(options or {}), exact)

@@ -85,6 +85,7 @@ class Excise:
         *,
         skip_bad: bool = False,
         workers: int | Workers = 1,
+        vectors: str | None = None,
         progress: IndexProgress | None = None,
     ) -> IndexReport:
         """Index documents, and search them from then on.
@@ -104,6 +105,8 @@ class Excise:
             pass over lines that cannot be used, and count them.
         workers
             how many processes encode; a :class:`~excise.search.workers.Workers` spreads them over a Ray cluster.
+        vectors
+            how a new local index stores token vectors: "f16", or "int8", which takes half the space.
         progress
             called with (documents done, documents in all).
         """
@@ -115,7 +118,7 @@ class Excise:
         skipped = corpus.skipped if isinstance(corpus, Corpus) else 0
         if total == 0:
             raise BadCorpus("the corpus holds no documents.")
-        engine = self._engine_for(path)
+        engine = self._engine_for(path, vectors)
         if crew.many and self._address is not None:
             added = add_with_workers(self._address, corpus, total, self.backbone, crew, progress)
         else:
@@ -123,14 +126,15 @@ class Excise:
         engine.tidy()
         return IndexReport(added=added, unchanged=total - added, skipped=skipped, documents=len(engine.reader()))
 
-    def _engine_for(self, path: str | Path | None) -> Engine:
+    def _engine_for(self, path: str | Path | None, vectors: str | None) -> Engine:
         if path is None and self.engine is not None:
             return self.engine
         if path is None and self._address is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="excise-")
             path = self._temporary.name
         if path is not None or self._address is None:
-            self._address = EngineAddress("local", str(path))
+            exact = self._address is not None and self._address.exact
+            self._address = EngineAddress("local", str(path), exact=exact, vectors=vectors)
         self.engine = self._address.create(self.backbone.info)
         return self.engine
 
@@ -294,6 +298,7 @@ def load(
     detector: Detector | str | Path | None = SHIPPED,
     adapter: Adapter | str | Path | None = SHIPPED,
     cache_bytes: int = DEFAULT_BYTES,
+    exact: bool = False,
 ) -> Excise:
     """Load the operator, with an index or without one.
 
@@ -322,6 +327,9 @@ def load(
         what re-embeds: "shipped", a folder, an :class:`Adapter`, or None.
     cache_bytes
         the most memory that re-embedded documents may take.
+    exact
+        compare every query with every document. By default a large index is searched where it is likely to pay off,
+        which finds more than 99 in 100 of the same documents (docs/performance.md).
 
     Examples
     --------
@@ -337,7 +345,7 @@ def load(
     >>> [topic.text for topic in excise.search("electric cars, but not Tesla").topics]
     ['Tesla']
     """
-    opened, address = _opened(index, engine, url, engine_options)
+    opened, address = _opened(index, engine, url, engine_options, exact)
     if not isinstance(backbone, Backbone):
         backbone = load_backbone(backbone or (opened.reader().encoder.backbone if opened is not None else DEFAULT))
     if opened is not None:
@@ -347,14 +355,22 @@ def load(
 
 
 def _opened(
-    index: str | Path | None, engine: Engine | str | None, url: str | None, options: Mapping[str, Any] | None
+    index: str | Path | None,
+    engine: Engine | str | None,
+    url: str | None,
+    options: Mapping[str, Any] | None,
+    exact: bool,
 ) -> tuple[Engine | None, EngineAddress | None]:
     """The engine that is meant, where it holds an index, and its address, where it was named."""
     if engine is not None and not isinstance(engine, str):
         if index is not None or url is not None or options:
             raise InvalidInput("name an index folder or hand over an engine, not both.")
+        if exact and not engine.reader().exact:
+            raise InvalidInput("an engine that is handed over is searched as it was opened: open it for exact search.")
         return engine, None
-    address = address_of(engine, index, url, options)
+    address = address_of(engine, index, url, options, exact)
+    if exact and address is None:
+        raise InvalidInput("exact is how an index is searched: name the index too.")
     if address is None or (address.engine != "local" and not address.exists()):
         return None, address
     return address.open(), address

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from excise.errors import InvalidInput
 
 Vectors = NDArray[Any]
-_CHUNK_TOKENS = 8_192  # token vectors widened and multiplied at a time: they stay in the processor's cache
+_CHUNK_TOKENS = 2_048  # token vectors widened and multiplied at a time: they stay in the processor's cache
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The embedded engine: an exact late-interaction index in a folder, with no server and no rewriting.
+"""The embedded engine: a late-interaction index in a folder, with no server and no rewriting.
 
 A write puts a new segment beside the others, then replaces the manifest in one step: a crash in between leaves the old
 index as it was, and readers, in this process and in others, go on with the state they have. Writers wait for one
@@ -17,6 +17,7 @@ from threading import Lock
 from excise.documents import Document
 from excise.durable import make_folder, replace_file, unfinished
 from excise.engines.base import check_batch, expect, expect_encoder
+from excise.engines.local.listing import LISTED_FROM, listing_due, newest_codebook
 from excise.engines.local.manifest import (
     MANIFEST,
     Manifest,
@@ -27,9 +28,11 @@ from excise.engines.local.manifest import (
     read_head,
 )
 from excise.engines.local.merging import SegmentSize, merges_due
+from excise.engines.local.parts import Place
 from excise.engines.local.segment_writer import merge_segments, write_segment
-from excise.engines.local.snapshot import Place, Snapshot
-from excise.errors import BadIndex
+from excise.engines.local.snapshot import Snapshot
+from excise.engines.local.vector_files import check_format
+from excise.errors import BadIndex, InvalidInput
 from excise.vectors.encoded import EncodedDocuments, EncoderInfo
 
 _LOCK = "write.lock"
@@ -56,15 +59,24 @@ class LocalEngine:
     ('y', ['x'])
     """
 
-    def __init__(self, folder: Path, snapshot: Snapshot, patience: float) -> None:
+    def __init__(self, folder: Path, snapshot: Snapshot, patience: float, exact: bool = False) -> None:
         self.folder = folder
+        self._exact = exact
         self._encoder = snapshot.encoder
         self._patience = patience
         self._snapshot = snapshot
         self._loading = Lock()
 
     @classmethod
-    def create(cls, folder: str | Path, encoder: EncoderInfo, *, patience: float = _PATIENCE) -> LocalEngine:
+    def create(
+        cls,
+        folder: str | Path,
+        encoder: EncoderInfo,
+        *,
+        patience: float = _PATIENCE,
+        exact: bool = False,
+        vectors: str | None = None,
+    ) -> LocalEngine:
         """An index for an encoder's vectors: a new one, or the one in the folder if its encoder is the same.
 
         Nothing is written before the first documents are added, so what fails before then leaves no trace.
@@ -77,7 +89,12 @@ class LocalEngine:
             where the vectors will come from.
         patience
             how many seconds a write waits while another process writes.
+        exact
+            compare a query with every document, however many there are.
+        vectors
+            how a new index stores token vectors: "f16" (the default) or "int8", which takes half as much.
         """
+        check_format(vectors or "f16")
         path = Path(folder)
         try:
             names = os.listdir(path)
@@ -88,22 +105,28 @@ class LocalEngine:
         except OSError as error:
             raise BadIndex(f"{path} could not be read: {error.strerror or error}.") from error
         if MANIFEST in names:
-            engine = cls.open(path, patience=patience)
+            engine = cls.open(path, patience=patience, exact=exact)
             expect(engine, encoder)
+            stored = engine.reader().manifest.vectors
+            if vectors not in (None, stored):
+                raise InvalidInput(
+                    f"{path} stores its vectors as {stored}, not {vectors}; 'excise copy --vectors {vectors}' makes "
+                    "an index that does."
+                )
             return engine
         if not all(name in (_LOCK, unfinished(Path(MANIFEST)).name) or is_segment_name(name) for name in names):
             raise BadIndex(f"{path} is not empty and is not an excise index; name a new folder.")
-        return cls(path, Snapshot(path, Manifest(encoder)), patience)
+        return cls(path, Snapshot(path, Manifest(encoder, vectors=vectors or "f16"), scan=exact), patience, exact)
 
     @classmethod
-    def open(cls, folder: str | Path, *, patience: float = _PATIENCE) -> LocalEngine:
-        """Open an existing index for searching and for writing."""
+    def open(cls, folder: str | Path, *, patience: float = _PATIENCE, exact: bool = False) -> LocalEngine:
+        """Open an existing index for searching and for writing; ``exact`` as for :meth:`create`."""
         path = Path(folder)
         if not path.is_dir():
             raise BadIndex(f"{path}: there is no such index; make one with 'excise index'.")
         if not (path / MANIFEST).is_file():
             raise BadIndex(f"{path} is not an excise index: it has no {MANIFEST}.")
-        return cls(path, _newest(path, None), patience)
+        return cls(path, _newest(path, None, exact), patience, exact)
 
     @property
     def name(self) -> str:
@@ -116,7 +139,7 @@ class LocalEngine:
         with self._loading:  # one thread opens the new state, and those that wait find it here
             snapshot = self._snapshot
             if self._head() != snapshot.head:
-                snapshot = _newest(self.folder, snapshot)
+                snapshot = _newest(self.folder, snapshot, self._exact)
                 expect_encoder(self.name, snapshot.encoder, self._encoder)
                 self._snapshot = snapshot
             return snapshot
@@ -127,7 +150,10 @@ class LocalEngine:
             return
         with self._writing() as snapshot:
             replaced = snapshot.places([document.id for document in documents]).values()
-            fresh = write_segment(self.folder / new_segment_name(), documents, encoded)
+            codebook = newest_codebook(snapshot.parts)
+            fresh = write_segment(
+                self.folder / new_segment_name(), documents, encoded, codebook, snapshot.manifest.vectors
+            )
             snapshot = self._commit(snapshot, [*snapshot.manifest.segments, fresh], replaced)
             if len(snapshot.parts) > _MANY_SEGMENTS:
                 self._upkeep(snapshot)
@@ -142,25 +168,30 @@ class LocalEngine:
             return len(known)
 
     def tidy(self) -> None:
-        """Merge small neighbouring segments, and rewrite those that are mostly deleted. Order is kept."""
-        while _due(self.reader()):
-            with self._writing() as snapshot:  # anew for each merge, so that other writers get their turn
-                self._merge_first(snapshot)
+        """Merge small neighbouring segments, rewrite those that are mostly deleted, give lists to those that lack them.
+
+        Order is kept.
+        """
+        for due in (_due, _unlisted):
+            while due(self.reader()):
+                with self._writing() as snapshot:  # anew for each merge, so that other writers get their turn
+                    self._merge_first(snapshot, due(snapshot))
 
     def _upkeep(self, snapshot: Snapshot) -> None:
         """Merge what is due after a write. The write has happened: if merging fails, it is for another time."""
         with suppress(OSError, BadIndex):
-            while _due(snapshot):
-                snapshot = self._merge_first(snapshot)
+            while due := _due(snapshot):
+                snapshot = self._merge_first(snapshot, due)
 
-    def _merge_first(self, snapshot: Snapshot) -> Snapshot:
-        due = _due(snapshot)
+    def _merge_first(self, snapshot: Snapshot, due: Sequence[range]) -> Snapshot:
         if not due:
             return snapshot
         first, last = due[0].start, due[0].stop
         living = [part for part in snapshot.parts[first:last] if part.live]
         entries: list[SegmentEntry] = list(snapshot.manifest.segments)
-        entries[first:last] = [merge_segments(self.folder / new_segment_name(), living)] if living else []
+        merged = self.folder / new_segment_name()
+        codebook, listed = newest_codebook(snapshot.parts), len(snapshot) >= LISTED_FROM
+        entries[first:last] = [merge_segments(merged, living, codebook, listed)] if living else []
         return self._commit(snapshot, entries)
 
     def _commit(self, snapshot: Snapshot, segments: Sequence[SegmentEntry], dead: Collection[Place] = ()) -> Snapshot:
@@ -180,7 +211,7 @@ class LocalEngine:
         )
         content = manifest.to_bytes()
         # Opened before it is committed: what cannot be opened must not become the state.
-        fresh = Snapshot(self.folder, manifest, head_of(content), snapshot)
+        fresh = Snapshot(self.folder, manifest, head_of(content), snapshot, self._exact)
         replace_file(self.folder / MANIFEST, content)
         self._snapshot = fresh
         return fresh
@@ -230,7 +261,7 @@ class LocalEngine:
             raise BadIndex(f"{self.folder / MANIFEST} could not be read: {error.strerror or error}.") from error
 
 
-def _newest(folder: Path, previous: Snapshot | None) -> Snapshot:
+def _newest(folder: Path, previous: Snapshot | None, exact: bool) -> Snapshot:
     """The state on disk. A writer may merge a folder away before it is opened; then there is a newer state to open."""
     path = folder / MANIFEST
     while True:
@@ -239,7 +270,7 @@ def _newest(folder: Path, previous: Snapshot | None) -> Snapshot:
         except OSError as error:
             raise BadIndex(f"{path} could not be read: {error.strerror or error}.") from error
         try:
-            return Snapshot(folder, Manifest.from_bytes(content, path), head_of(content), previous)
+            return Snapshot(folder, Manifest.from_bytes(content, path), head_of(content), previous, exact)
         except FileNotFoundError as error:
             if read_head(folder) == head_of(content):
                 raise BadIndex(f"{folder} is damaged: {error.filename} is missing.") from error
@@ -247,3 +278,7 @@ def _newest(folder: Path, previous: Snapshot | None) -> Snapshot:
 
 def _due(snapshot: Snapshot) -> list[range]:
     return merges_due([SegmentSize(len(part.segment), part.live) for part in snapshot.parts])
+
+
+def _unlisted(snapshot: Snapshot) -> list[range]:
+    return listing_due(snapshot.parts)

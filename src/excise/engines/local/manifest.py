@@ -15,11 +15,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from excise.engines.local.vector_files import check_format
 from excise.errors import BadIndex
 from excise.vectors.encoded import EncoderInfo
 
 MANIFEST = "excise-index.json"
-_FORMAT, _VERSION = "excise-index", 1
+_FORMAT = "excise-index"
+_VERSIONS = (1, 2)  # the second says how vectors are stored; an index of half precision is of the first
 _HEAD_BYTES = 200
 _SEGMENT_NAME = re.compile(r"segment-[0-9a-f]{12}")
 _FILE_NAME = re.compile(r"[a-z_]+\.[a-z0-9]+")
@@ -51,6 +53,8 @@ class Manifest:
         how many commits there were.
     commit
         tells this commit from all others, even from one of the same generation that a restored copy went through.
+    vectors
+        how token vectors are stored (:mod:`excise.engines.local.vector_files`).
     """
 
     encoder: EncoderInfo
@@ -59,6 +63,7 @@ class Manifest:
     id: str = field(default_factory=lambda: _fresh_key())
     generation: int = 0
     commit: str = ""
+    vectors: str = "f16"
 
     @property
     def fingerprint(self) -> str:
@@ -79,7 +84,7 @@ class Manifest:
         """As it stands on disk: JSON, a line for each key."""
         content = {
             "format": _FORMAT,
-            "version": _VERSION,
+            "version": 1 if self.vectors == "f16" else 2,
             "id": self.id,
             "generation": self.generation,
             "commit": self.commit,
@@ -87,6 +92,8 @@ class Manifest:
             "segments": [{"name": entry.name, "files": dict(entry.files)} for entry in self.segments],
             "deleted": dict(self.deleted),
         }
+        if content["version"] == 2:
+            content["vectors"] = self.vectors
         lines = ",\n ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
         return f"{{\n {lines}\n}}\n".encode()
 
@@ -99,8 +106,9 @@ class Manifest:
                 raise ValueError("it has no format")
             if record["format"] != _FORMAT:
                 raise BadIndex(f"{path} is not the manifest of an excise index.")
-            if record["version"] != _VERSION:
-                raise BadIndex(f"{path} has version {record['version']}; this excise reads version {_VERSION}.")
+            if record["version"] not in _VERSIONS:
+                read = " and ".join(map(str, _VERSIONS))
+                raise BadIndex(f"{path} has version {record['version']}; this excise reads version {read}.")
             return cls(
                 EncoderInfo.from_record(record["encoder"]),
                 _segments(record["segments"]),
@@ -108,6 +116,7 @@ class Manifest:
                 _checked(record["id"], str, "the id"),
                 _whole(record["generation"], "the generation"),
                 _checked(record.get("commit", ""), str, "the commit"),
+                check_format(_checked(record.get("vectors", "f16"), str, "how vectors are stored")),
             )
         except KeyError as error:
             raise BadIndex(f"{path} is damaged: it has no {error.args[0]!r}.") from error

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 _FACTOR = 8
-_FULL_DOCUMENTS = 65_536  # the most that merging puts into one segment
+FULL_DOCUMENTS = 65_536  # the most that merging puts into one segment
 
 
 class SegmentSize(NamedTuple):
@@ -57,7 +57,7 @@ def _tier(live: int) -> int:
 
 def _stretches(live: Sequence[int]) -> list[range]:
     """Runs of segments between those that are full, that is: that would not fit with another of their size."""
-    full = [number for number, documents in enumerate(live) if documents * 2 > _FULL_DOCUMENTS]
+    full = [number for number, documents in enumerate(live) if documents * 2 > FULL_DOCUMENTS]
     edges = [-1, *full, len(live)]
     return [range(before + 1, after) for before, after in pairwise(edges) if after - before > 1]
 
@@ -80,7 +80,7 @@ def _packed(live: Sequence[int], run: range) -> list[range]:
     packed: list[range] = []
     size = 0
     for number in run:
-        if packed and size + live[number] <= _FULL_DOCUMENTS:
+        if packed and size + live[number] <= FULL_DOCUMENTS:
             packed[-1] = range(packed[-1].start, number + 1)
             size += live[number]
         else:

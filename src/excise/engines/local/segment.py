@@ -3,7 +3,7 @@
 A segment is written once, whole, and never changed, so that readers can keep it mapped into memory while the index
 around it grows, and even after a writer has merged it away. The files:
 
-    vectors.f16          token vectors, half precision, row after row
+    vectors.f16          token vectors, half precision, row after row (or eight bits: see vector_files.py)
     window_tokens.npy    where each window's tokens start
     document_windows.npy where each document's windows start
     documents.jsonl      id, title, text, and metadata where there is any, one line a document
@@ -12,13 +12,14 @@ around it grows, and even after a writer has merged it away. The files:
     ids.bin              the ids again, UTF-8, one after the other
     id_offsets.npy       where each id starts
 
-The last two spare parsing all documents to learn their ids. Segments of excise 0.1 do not have them.
+The last two spare parsing all documents to learn their ids. Segments of excise 0.1 do not have them. Larger segments
+have inverted lists too (:mod:`excise.engines.local.stored_lists`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,15 +28,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
+from excise.engines.local.codebook import Codebook
+from excise.engines.local.stored_lists import read_lists
+from excise.engines.local.vector_files import format_of, gathered, mapped
 from excise.errors import BadIndex
+from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.maxsim import maxsim_many
 from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import best_window
 
-VECTORS, DOCUMENTS, IDS = "vectors.f16", "documents.jsonl", "ids.bin"
+DOCUMENTS, IDS = "documents.jsonl", "ids.bin"
 OFFSETS = ("window_tokens", "document_windows", "document_lines")
 DIGESTS, ID_OFFSETS = "digests", "id_offsets"
-STORED_VECTORS = np.dtype("<f2")
 
 
 def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
@@ -57,9 +61,18 @@ class StoredIds(NamedTuple):
 
 
 class Segment:
-    """A segment opened for reading. All it will ever need is read or mapped here: the folder may vanish afterwards."""
+    """A segment opened for reading. All it will ever need is read or mapped here: the folder may vanish afterwards.
 
-    def __init__(self, folder: Path, sizes: Mapping[str, int], dimensions: int) -> None:
+    ``codebooks`` are those of other segments, by key: what they share with this one is in memory once.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        sizes: Mapping[str, int],
+        dimensions: int,
+        codebooks: MutableMapping[str, Codebook] | None = None,
+    ) -> None:
         self.folder = folder
         for name, size in sizes.items():
             found = (folder / name).stat().st_size
@@ -70,15 +83,14 @@ class Segment:
                 _offsets(folder / f"{name}.npy") for name in OFFSETS
             )
             self.digests: NDArray[np.uint64] = np.load(folder / f"{DIGESTS}.npy", allow_pickle=False)
-            # "c" (copy on write) lets torch share the pages; nothing is ever written back.
-            shape = (int(self._window_tokens[-1]), dimensions)
-            self.windows = Ragged(
-                np.memmap(folder / VECTORS, dtype=STORED_VECTORS, mode="c", shape=shape), self._window_tokens
-            )
+            self.format, self.dimensions = format_of(sizes), dimensions
+            tokens = int(self._window_tokens[-1])
+            self.windows = Ragged(mapped(self.format, folder, tokens, dimensions), self._window_tokens)
             self._lines = np.memmap(folder / DOCUMENTS, dtype=np.uint8, mode="r")
             self._own_ids = None
             if IDS in sizes:
                 self._own_ids = StoredIds((folder / IDS).read_bytes(), _offsets(folder / f"{ID_OFFSETS}.npy"))
+            self.lists = read_lists(folder, sizes, dimensions, {} if codebooks is None else codebooks)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -104,10 +116,6 @@ class Segment:
     @property
     def name(self) -> str:
         return self.folder.name
-
-    @property
-    def dimensions(self) -> int:
-        return int(self.windows.vectors.shape[1])
 
     @cached_property
     def ids(self) -> StoredIds:
@@ -152,6 +160,21 @@ class Segment:
         first, last = self.document_windows[row : row + 2]
         tokens = self._window_tokens[first : last + 1]
         return Ragged(self.windows.vectors[tokens[0] : tokens[-1]], tokens - tokens[0])
+
+    def picked(self, rows: NDArray[np.int64]) -> EncodedDocuments:
+        """The token vectors of some documents, at least one, copied out of the file."""
+        first, last = self.document_windows[rows], self.document_windows[rows + 1]
+        windows = _ranges(first, last)
+        lengths = self._window_tokens[windows + 1] - self._window_tokens[windows]
+        ends = self._window_tokens[last].tolist()
+        vectors = gathered(self.windows.vectors, self._window_tokens[first].tolist(), ends)
+        return EncodedDocuments(Ragged(vectors, starts(lengths)), starts(last - first))
+
+
+def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers from each first up to each last, one after the other."""
+    lengths = last - first
+    return np.repeat(last - np.cumsum(lengths), lengths) + np.arange(int(lengths.sum()))
 
 
 def _offsets(path: Path) -> NDArray[np.int64]:

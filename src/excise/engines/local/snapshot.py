@@ -4,35 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from excise.documents import Document
 from excise.engines.base import Found, check_search, digest
+from excise.engines.local.candidates import Listed, best_listed
+from excise.engines.local.codebook import Codebook
+from excise.engines.local.listing import LISTED_FROM
 from excise.engines.local.manifest import MANIFEST, Manifest, SegmentEntry
-from excise.engines.local.segment import STORED_VECTORS, Segment
+from excise.engines.local.parts import Part, Place
+from excise.engines.local.segment import Segment
+from excise.engines.local.vector_files import STORED_HALF
 from excise.errors import BadIndex
 from excise.filters import Where
 from excise.vectors.encoded import EncodedDocuments, EncoderInfo
 from excise.vectors.ragged import Ragged, Vectors
-
-
-class Part(NamedTuple):
-    """A segment, and what of it is deleted in one state."""
-
-    entry: SegmentEntry
-    segment: Segment
-    deleted: NDArray[np.bool_]
-    live: int  # how many of its documents can be found
-
-
-class Place(NamedTuple):
-    """Where a document is: which part, and which row of it. In the order of indexing."""
-
-    part: int
-    row: int
 
 
 class Snapshot:
@@ -49,17 +37,26 @@ class Snapshot:
     previous
         an older state. What both have in common is not opened again, so a commit costs the same however many segments
         there are.
+    scan
+        compare with every document, however many there are.
     """
 
-    exact = True
-
     def __init__(
-        self, folder: Path, manifest: Manifest, head: bytes | None = None, previous: Snapshot | None = None
+        self,
+        folder: Path,
+        manifest: Manifest,
+        head: bytes | None = None,
+        previous: Snapshot | None = None,
+        scan: bool = False,
     ) -> None:
         self.folder, self.manifest, self.head = folder, manifest, head
+        self._codebooks: dict[str, Codebook] = {} if previous is None else dict(previous._codebooks)
         self.parts = tuple(self._part(entry, previous) for entry in manifest.segments)
         self._named = {part.entry.name: part for part in self.parts}
         self._live = sum(part.live for part in self.parts)
+        used = {part.segment.lists.codebook.key for part in self.parts if part.segment.lists is not None}
+        self._codebooks = {key: book for key, book in self._codebooks.items() if key in used}
+        self.exact = scan or self._live < LISTED_FROM or not used
 
     def _part(self, entry: SegmentEntry, previous: Snapshot | None) -> Part:
         rows = self.manifest.deleted.get(entry.name, [])
@@ -69,7 +66,8 @@ class Snapshot:
         if known is not None:
             segment = known.segment
         else:
-            segment = Segment(self.folder / entry.name, entry.files, self.manifest.encoder.dimensions)
+            dimensions = self.manifest.encoder.dimensions
+            segment = Segment(self.folder / entry.name, entry.files, dimensions, self._codebooks)
         if rows and max(rows) >= len(segment):
             raise BadIndex(f"{self.folder / MANIFEST} is damaged: {entry.name} has no row {max(rows)} to delete.")
         deleted = np.zeros(len(segment), dtype=np.bool_)
@@ -119,12 +117,18 @@ class Snapshot:
         ranked: list[list[tuple[float, Place]]] = [[] for _ in queries]
         if not queries:
             return []
+        listed: list[Listed] = []
         for number, part in enumerate(self.parts):
             passed_over = part.deleted if where is None else part.deleted | ~_matching(part.segment, where)
             if passed_over.all():
                 continue
+            if not self.exact and part.segment.lists is not None:
+                listed.append(Listed(number, part.segment, passed_over))
+                continue
             for best, scores in zip(ranked, part.segment.scores(queries), strict=True):
                 best += [(float(scores[row]), Place(number, row)) for row in _best_rows(scores, passed_over, k)]
+        for best, query in zip(ranked, queries, strict=True) if listed else ():
+            best += best_listed(listed, query, k)
         return [self._found(sorted(best, key=_better)[:k], vectors) for best in ranked]
 
     def documents(self, ids: Sequence[str]) -> list[Document]:
@@ -153,7 +157,7 @@ class Snapshot:
 
     def _encoded(self, places: Sequence[Place]) -> EncodedDocuments:
         if not places:
-            none = np.empty((0, self.encoder.dimensions), dtype=STORED_VECTORS)
+            none = np.empty((0, self.encoder.dimensions), dtype=STORED_HALF)
             return EncodedDocuments(Ragged(none, np.zeros(1, dtype=np.int64)), np.zeros(1, dtype=np.int64))
         return EncodedDocuments.of([self.parts[place.part].segment.vectors(place.row) for place in places])
 
