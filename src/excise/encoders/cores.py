@@ -42,6 +42,7 @@ def on_all_cores(work: Callable[[Given], Done], tasks: Sequence[Given]) -> Itera
     begun = Barrier(threads + 1)
 
     def begin() -> None:
+        torch.get_num_threads()  # a thread takes over everybody's number when it is first asked for its own
         torch.set_num_threads(1)
         begun.wait()
 
