@@ -20,6 +20,7 @@ from excise.xbench.endpoint import EndpointError
 from excise.xbench.irds import dataset
 
 runner = CliRunner()
+LENIENT = ("--bm25-share", "0", "--maxsim-share", "0")  # what is too easy is left to the gates here
 
 
 def xbench(*arguments: object) -> dict[str, Any]:
@@ -37,7 +38,8 @@ def mined(corpus: Path, index: Path, run: Path) -> Path:
 def by_batches(command: str, run: Path, model: str, folder: Path) -> tuple[dict[str, Any], list[int]]:
     """Write requests, have them answered, read the answers, until nothing is asked any more."""
     requests, answers, asked = folder / f"{command}-out.jsonl", folder / f"{command}-in.jsonl", []
-    said = xbench(command, run, "--model", model, "--batch-out", requests)
+    screen = LENIENT if command == "write" else ()
+    said = xbench(command, run, "--model", model, "--batch-out", requests, *screen)
     shutil.copy(requests, folder / f"first-{command}.jsonl")
     while said["pending"]:
         asked.append(answer_batch(requests, answers))
@@ -115,9 +117,9 @@ def test_topics_are_read_together_and_openly_worded_ones_by_sample(finished: dic
 
 def test_documents_reach_the_prompts_whole(finished: dict[str, Any], small_corpus: Path) -> None:
     coffee = next(line for line in lines(small_corpus) if line["_id"] == "coffee-brewing-02")
-    asked = (finished["folder"] / "first-write.jsonl").read_text(encoding="utf-8")
-    assert json.dumps(" ".join(coffee["text"].split()))[1:-1] in asked
-    assert " ...\\n" not in asked
+    asked = [line["body"]["messages"][1]["content"] for line in lines(finished["folder"] / "first-write.jsonl")]
+    assert any(" ".join(coffee["text"].split()) in text for text in asked)
+    assert not any("...\n</" in text for text in asked)
 
 
 def test_every_gate_that_should_drop_something_does(finished: dict[str, Any]) -> None:
@@ -221,8 +223,8 @@ def test_a_shortlist_is_graded_and_the_suite_knows_what_else_covers_z(
     systems = ["--systems", "frozen", "--index", str(small_index), "--out", str(tmp_path / "run"), "--json"]
     done = runner.invoke(cli.app, ["eval", str(suite), "--split", "test", *systems], catch_exceptions=False)
     figures = json.loads(done.output)["systems"]["frozen"]
-    assert figures["graded_leak@10"]["mean"] >= figures["leak@10"]["mean"]
-    assert figures["graded_success@10"]["mean"] <= figures["success@10"]["mean"]
+    assert figures["graded_leak@10"] >= figures["leak@10"]
+    assert figures["graded_success@10"] <= figures["success@10"]
 
     labels = ["eval-coverage", str(suite / "coverage" / "test.jsonl"), "--corpus", f"graded={suite / 'corpus.jsonl'}"]
     where = ["--index", f"graded={small_index}", "--systems", "excise", "--out", str(tmp_path / "labels"), "--json"]
@@ -256,7 +258,7 @@ def test_an_endpoint_gives_the_same_records_and_an_interrupted_run_asks_nothing_
     finished: dict[str, Any], small_corpus: Path, small_index: Path, server: ChatServer, tmp_path: Path
 ) -> None:
     run = mined(small_corpus, small_index, tmp_path / "run")
-    command = ["xbench", "write", str(run), "--model", WRITER, "--endpoint", server.url, "--retries", "0"]
+    command = ["xbench", "write", str(run), "--model", WRITER, "--endpoint", server.url, "--retries", "0", *LENIENT]
     server.script = [*[answered] * 7, *[lambda _: (500, {}, "{}")] * 100]
     with pytest.raises(EndpointError, match="what was answered is kept"):
         runner.invoke(cli.app, [*command, "--concurrency", "2"], catch_exceptions=False)
