@@ -11,8 +11,8 @@ import typer
 
 from excise import __version__
 from excise.cli import attach, copy, evaluate, search
-from excise.cli.fetch import fetch_command
 from excise.cli.compact import compact_command
+from excise.cli.fetch import fetch_command
 from excise.cli.serve import serve_command
 from excise.cli.study import study_command
 from excise.cli.train import train

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from excise.topics.tagger import TokenTagger
 
 WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
+COMPANION = "companion"  # a folder in the detector's, with another one that reads along
 ENCODER, TOKENIZER = "config.json", "tokenizer.json"  # only where the encoder is the detector's own
 _MEMBER = 0.36  # a token belongs to a topic above this probability; where none reaches it, above the threshold
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
@@ -80,10 +81,17 @@ class Detector:
     Load one with :meth:`from_pretrained` or :func:`load_detector`.
     """
 
-    def __init__(self, tagger: TokenTagger, tokenizer: TextTokenizer, config: DetectorConfig) -> None:
+    def __init__(
+        self,
+        tagger: TokenTagger,
+        tokenizer: TextTokenizer,
+        config: DetectorConfig,
+        companion: Detector | None = None,
+    ) -> None:
         self.tagger = tagger.eval()
         self.tokenizer = tokenizer
         self.config = config
+        self.companion = companion
 
     @property
     def _eight_bits(self) -> bool:
@@ -103,21 +111,23 @@ class Detector:
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Detector:
-        """Load a detector that :meth:`save_pretrained` wrote."""
+        """Load a detector that :meth:`save_pretrained` wrote, with the companion in its folder where there is one."""
         from safetensors.torch import load_file
 
         path = Path(folder)
         try:
             config = DetectorConfig(**json.loads((path / CONFIG).read_text(encoding="utf-8")))
             state = load_file(path / WEIGHTS)
-            if config.rank == 0:
-                return cls(*_whole(path, state), config)._in_eight_bits()
+            whole = _whole(path, state) if config.rank == 0 else None
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise BackboneError(f"{path} does not hold a detector: {error}.") from error
+        companion = cls.from_pretrained(path / COMPANION)._in_eight_bits() if (path / COMPANION).is_dir() else None
+        if whole is not None:
+            return cls(*whole, config, companion)._in_eight_bits()
         detector = cls.untrained(config)
         detector.tagger.load_state(state)
         detector.tagger.fold()
-        return detector
+        return cls(detector.tagger, detector.tokenizer, config, companion)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the trained weights and the configuration; the encoder too where all of it was trained."""
@@ -181,6 +191,12 @@ class Detector:
         return self
 
     def _read(self, queries: Sequence[str]) -> list[_Reading]:
+        own = self._read_alone(queries)
+        if self.companion is None:
+            return own
+        return list(map(_agreed, own, self.companion._read(queries)))
+
+    def _read_alone(self, queries: Sequence[str]) -> list[_Reading]:
         import torch
 
         parts = [self.tokenizer.parts(query, _WINDOW, _WINDOW // 3) for query in queries]
@@ -209,13 +225,31 @@ def _reading(query: str, part: Pieces, excluded: NDArray[np.float64], whole: flo
     if any(content):
         strongest = float(logits[content].max())
         score = _chance(strongest if whole is None else (strongest + whole) / 2)
-    return _Reading(spans, 1 / (1 + np.exp(-logits)), score)
+    return _Reading(spans, _chances(logits), score)
 
 
 def _joined(parts: Sequence[_Reading]) -> _Reading:
     """The parts of a query as one: it excludes something where one of them does."""
     spans, chances, scores = zip(*parts, strict=True)
     return _Reading(np.concatenate(spans), np.concatenate(chances), max(scores))
+
+
+def _agreed(one: _Reading, other: _Reading) -> _Reading:
+    """Two readings of the same tokens as one: the mean of their logits."""
+    if not np.array_equal(one.spans, other.spans):
+        raise BackboneError("a detector and its companion must cut words alike: give both the same tokenizer.")
+    chances = _chances((_logits(one.chances) + _logits(other.chances)) / 2)
+    score = _chances((_logits(np.array(one.score)) + _logits(np.array(other.score))) / 2)
+    return _Reading(one.spans, chances, float(score))
+
+
+def _logits(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    sure = np.clip(chances, 1e-9, 1 - 1e-9)
+    return np.asarray(np.log(sure / (1 - sure)))
+
+
+def _chances(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(1 / (1 + np.exp(-logits)))
 
 
 def _chance(logit: float) -> float:
