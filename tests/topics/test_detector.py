@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 from excise.cli.app import app
 from excise.errors import BackboneError, InvalidInput
 from excise.results import Detection
-from excise.topics.detector import Detector, DetectorConfig, load_detector
+from excise.topics.detector import COMPANION, Detector, DetectorConfig, load_detector
 
 FIRES = {
     "electric cars, but not Tesla": ["Tesla"],
@@ -152,6 +153,41 @@ def test_a_detector_with_an_encoder_of_its_own_is_one_folder(plain_checkpoint: P
         Detector.from_pretrained(tmp_path)
 
 
+def fresh(checkpoint: Path, seed: int) -> Detector:
+    """A detector whose weights say something, if nothing sensible."""
+    import torch
+
+    torch.manual_seed(seed)
+    detector = Detector.untrained(DetectorConfig(encoder=str(checkpoint), rank=2))
+    for parameter in detector.tagger.parameters():
+        if parameter.requires_grad:
+            torch.nn.init.normal_(parameter, std=0.2)
+    return detector
+
+
+def test_with_a_companion_the_mean_of_both_logits_counts(plain_checkpoint: Path, tmp_path: Path) -> None:
+    first, second = fresh(plain_checkpoint, 0), fresh(plain_checkpoint, 1)
+    first.save_pretrained(tmp_path)
+    second.save_pretrained(tmp_path / COMPANION)
+    queries = ["cars, not Tesla", "bread", "a long query " * 200]
+    alone = [[logit(one.score) for one in detector.detect(queries)] for detector in (first, second)]
+    assert alone[0] != pytest.approx(alone[1], abs=0.05)
+    together = [logit(one.score) for one in Detector.from_pretrained(tmp_path).detect(queries)]
+    # The companion computes in eight bits.
+    assert together == pytest.approx([(a + b) / 2 for a, b in zip(*alone, strict=True)], abs=0.1)
+
+
+def test_a_companion_that_cuts_words_otherwise_is_refused(shipped: Detector, plain_checkpoint: Path) -> None:
+    other = fresh(plain_checkpoint, 0)
+    pair = Detector(shipped.tagger, shipped.tokenizer, shipped.config, other)
+    with pytest.raises(BackboneError, match="the same tokenizer"):
+        pair.detect(["electric cars, but not Tesla"])
+
+
+def logit(chance: float) -> float:
+    return math.log(chance / (1 - chance))
+
+
 def test_a_detector_of_version_0_2_reads_as_it_did(plain_checkpoint: Path, tmp_path: Path) -> None:
     """It had one logit for each token: the chance that it names a topic, of which the largest was the score."""
     import torch
@@ -184,9 +220,13 @@ def test_the_card_names_what_made_the_weights() -> None:
     from importlib.resources import files
 
     folder = Path(str(files("excise") / "models" / "detector"))
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    for needed in ("Command: `excise train detector", "Data:", "Seed:", "held out"):
-        assert needed in card
+    for name in ("TRAINING.md", f"{COMPANION}/TRAINING.md"):
+        card = (folder / name).read_text(encoding="utf-8")
+        for needed in ("Command: `excise train detector", "Data:", "Seed:", "held out"):
+            assert needed in card
+    pair = (folder / "README.md").read_text(encoding="utf-8")
+    assert f"fires above {load_detector().config.threshold}" in pair
+    assert "Command: `excise train pair" in pair
     assert json.loads((folder / "validation.json").read_text(encoding="utf-8"))["groups"]
 
 

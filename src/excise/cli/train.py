@@ -71,6 +71,26 @@ def train_detector_command(
     show(held_out_table(reports), stderr=True)
 
 
+@train.command("pair")
+def train_pair_command(
+    first: Annotated[Path, typer.Argument(help="A detector's folder.")],
+    companion: Annotated[Path, typer.Argument(help="The folder of the one that reads along.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder that both are written to.")],
+    data: Annotated[Path, typer.Option(help="Folder of public query sets, for the threshold.")],
+    seed: Annotated[int, typer.Option(help="The seed that both were trained with.")] = 0,
+    threads: Annotated[int, typer.Option(help="Threads that torch may use.")] = 2,
+) -> None:
+    """Let two detectors read along, and choose the threshold of both (minutes)."""
+    import torch
+
+    from excise.cli.render import show
+    from excise.cli.render_training import held_out_table
+    from excise.training.detector.pairing import pair_detectors
+
+    torch.set_num_threads(threads)
+    show(held_out_table(pair_detectors(first, companion, data, out, seed)), stderr=True)
+
+
 @train.command("base")
 def train_base_command(
     graph: Annotated[Path, typer.Argument(help="The ONNX file of a BERT, with its tokenizer.json beside it.")],

@@ -58,6 +58,6 @@ def detector_fingerprint() -> str:
     """A digest of the shipped detector's files."""
     digest = hashlib.sha256()
     folder = Path(str(files("excise") / "models" / "detector"))
-    for path in sorted(folder.glob("*")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -1,0 +1,100 @@
+"""Two detectors as one: both read a query, the mean of their logits counts, and the threshold is chosen for both."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excise.errors import InvalidInput
+from excise.topics.detector import COMPANION, CONFIG, ENCODER, TOKENIZER, WEIGHTS, Detector
+from excise.training.detector.examples import Example, own_examples, public_examples
+from excise.training.detector.tagging import span_scores
+from excise.training.detector.validation import REPORT_HEADER, THRESHOLDS, GroupReport, report_rows, validate
+
+# How many ordinary queries of each source may fire at most.
+ORDINARY = {"plain": 0.001, "scifact": 0.01, "nfcorpus": 0.01}
+_KEPT = (WEIGHTS, CONFIG, ENCODER, TOKENIZER, "NOTICE")
+_OWN_CARD = "TRAINING.md"
+
+
+def pair_detectors(first: Path, companion: Path, data: Path, out: Path, seed: int = 0) -> list[GroupReport]:
+    """Write a detector with another one as its companion, calibrated and measured on held-out queries.
+
+    Parameters
+    ----------
+    first, companion
+        folders that ``excise train detector`` wrote.
+    data
+        folder of public query sets; what training held out of them sets the threshold.
+    out
+        where both are written to, with the card of the pair.
+    seed
+        that of both trainings: it says what was held out.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise InvalidInput(f"{out} is not empty: name a new folder for the pair.")
+    _copied(first, out)
+    _copied(companion, out / COMPANION)
+    pair = Detector.from_pretrained(out)
+    held = [row for row in (*own_examples(), *public_examples(data, seed)) if row.held_out]
+    threshold = least_threshold(span_scores(pair, held), held)
+    pair.config = replace(pair.config, threshold=threshold)
+    (out / CONFIG).write_text(json.dumps(asdict(pair.config), indent=1) + "\n", encoding="utf-8")
+    reports = validate(pair, held)
+    _write_card(out, reports, threshold, seed)
+    return reports
+
+
+def least_threshold(scores: NDArray[np.float64], examples: Sequence[Example]) -> float:
+    """The least threshold at which no source of ordinary queries fires more often than it may.
+
+    Examples
+    --------
+    >>> rows = [Example("how tall is a giraffe", (), "plain", "", held_out=True)] * 2
+    >>> least_threshold(np.array([0.05, 0.31]), rows)
+    0.32
+    """
+    limits = [(np.array([row.source == name for row in examples]), most) for name, most in ORDINARY.items()]
+    for threshold in THRESHOLDS:
+        if all(not rows.any() or (scores[rows] > threshold).mean() <= most for rows, most in limits):
+            return threshold
+    raise InvalidInput("ordinary queries fire at every threshold: these detectors cannot be used together.")
+
+
+def _copied(folder: Path, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    for name in _KEPT:
+        if (folder / name).exists():
+            shutil.copyfile(folder / name, out / name)
+    if (folder / "README.md").exists():
+        shutil.copyfile(folder / "README.md", out / _OWN_CARD)
+
+
+def _write_card(out: Path, reports: Sequence[GroupReport], threshold: float, seed: int) -> None:
+    rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))
+    budgets = ", ".join(f"{name} {most:.1%}" for name, most in ORDINARY.items())
+    card = f"""# Two detectors that read along
+
+Both read a query, and the mean of their logits counts, for each token and for the query. It fires above {threshold}.
+
+- Command: `excise train pair FIRST COMPANION --out DIR --data DATA --seed {seed}`
+- Each was trained by itself, with the command, the data and the seed of its own card:
+  [FIRST]({_OWN_CARD}), [COMPANION]({COMPANION}/{_OWN_CARD}).
+- Threshold: the least at which ordinary queries that were held out stay within their budgets ({budgets}).
+
+Neither of the two has seen a query of this table in training; the threshold was chosen with the ordinary ones in
+view. The probe files are left out: a detector may have been trained on them.
+
+| {" | ".join(REPORT_HEADER)} |
+| {" | ".join("---" for _ in REPORT_HEADER)} |
+{rows}
+"""
+    (out / "README.md").write_text(card, encoding="utf-8")
+    figures = {"groups": [asdict(report) for report in reports], "threshold": threshold}
+    (out / "validation.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
