@@ -169,7 +169,7 @@ def test_with_a_companion_the_mean_of_both_logits_counts(plain_checkpoint: Path,
     first, second = fresh(plain_checkpoint, 0), fresh(plain_checkpoint, 1)
     first.save_pretrained(tmp_path)
     second.save_pretrained(tmp_path / COMPANION)
-    queries = ["cars, not Tesla", "bread", "a long query " * 200]
+    queries = ["cars, not Tesla", "bread", "a long query " * 30]
     alone = [[logit(one.score) for one in detector.detect(queries)] for detector in (first, second)]
     assert alone[0] != pytest.approx(alone[1], abs=0.05)
     together = [logit(one.score) for one in Detector.from_pretrained(tmp_path).detect(queries)]
@@ -178,7 +178,14 @@ def test_with_a_companion_the_mean_of_both_logits_counts(plain_checkpoint: Path,
 
 
 def test_a_companion_that_cuts_words_otherwise_is_refused(shipped: Detector, plain_checkpoint: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    from excise.encoders.tokens import TextTokenizer
+
+    words = Tokenizer(models.WordLevel({"[UNK]": 0}, "[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     other = fresh(plain_checkpoint, 0)
+    other.tokenizer = TextTokenizer(words.to_str())
     pair = Detector(shipped.tagger, shipped.tokenizer, shipped.config, other)
     with pytest.raises(BackboneError, match="the same tokenizer"):
         pair.detect(["electric cars, but not Tesla"])

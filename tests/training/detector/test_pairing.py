@@ -40,12 +40,17 @@ def test_the_command_writes_both_and_a_card(plain_checkpoint: Path, tmp_path: Pa
     for seed, name in enumerate(("first", "second")):
         torch.manual_seed(seed)
         detector = Detector.untrained(DetectorConfig(encoder=str(plain_checkpoint), rank=2))
-        detector.tagger.query = None if seed else detector.tagger.query
+        assert detector.tagger.query is not None
         with torch.no_grad():  # it never fires: nothing is ever a topic
             detector.tagger.head.bias.copy_(torch.tensor([9.0, -9.0, -9.0]))
+            detector.tagger.query.bias.fill_(-9.0)
         detector.save_pretrained(tmp_path / name)
         (tmp_path / name / "README.md").write_text(f"the card of the {name}")
-    (tmp_path / "data").mkdir()
+    for name in ("excluir_queries_only/train", "plain_queries/train", "scifact/queries", "nfcorpus/queries"):
+        file = tmp_path / "data" / f"{name}.jsonl"
+        file.parent.mkdir(parents=True)
+        row = {"text": "cars, not Tesla", "excluded_silver": ["Tesla"], "wanted_silver": "cars"}
+        file.write_text((json.dumps(row if name.startswith("excluir") else {"text": "cars"}) + "\n") * 20)
     order = ["train", "pair", str(tmp_path / "first"), str(tmp_path / "second")]
     order += ["--out", str(tmp_path / "pair"), "--data", str(tmp_path / "data")]
     result = CliRunner().invoke(app, order)
