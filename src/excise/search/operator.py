@@ -329,7 +329,7 @@ def load(
         the most memory that re-embedded documents may take.
     exact
         compare every query with every document. By default a large index is searched where it is likely to pay off,
-        which finds more than 99 in 100 of the same documents (docs/performance.md).
+        which finds nearly all of the same documents (docs/performance.md says how nearly).
 
     Examples
     --------
