@@ -10,6 +10,7 @@ import json
 import os
 import random
 import resource
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -153,6 +154,7 @@ def first_run(folder: Path) -> None:
 
 
 def main(role: str, folder: str, *rest: str) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background deaf to it
     sys.modules["torch"] = None  # type: ignore[assignment]  # not needed, and slow to load
     place = Path(folder)
     if role == "nursery":
