@@ -27,7 +27,7 @@ def flawed(tmp_path: Path) -> Path:
         ("q1", "bread, not rye", "T1", ["rye"], "g", "r"),
         ("q2", "bread, rye is known to me", "T1", ["rye"], "g", "r"),  # no cue
         ("q3", "bread, but not rye", "T2", ["rye"], "g", "r"),  # a cue
-        ("q4", "=bread; rye I know, with no end", "T2", ["rye"], "x", "r"),  # Z in the gold
+        ("q4", "=bread; rye I know, and cannot praise", "T2", ["rye"], "x", "r"),  # Z in the gold
         ("q5", "bread, neither rye nor spelt", "T3", ["spelt"], "g", "r"),  # Z not in the negative
     ]
     lines = [{"_id": id, "title": "", "text": text} for id, text in documents.items()]
@@ -49,7 +49,7 @@ def test_every_flaw_is_found_and_nothing_else(flawed: Path) -> None:
     }
     assert audit.cue_test["T1"] == (2, 0.5)
     assert audit.cue_test["T3"] == (1, 1.0)
-    assert audit.further_cues == {"q3": ["not"], "q4": ["no"]}
+    assert audit.further_cues == {"q3": ["not"], "q4": ["cannot"]}
 
 
 @pytest.mark.parametrize(

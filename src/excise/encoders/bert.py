@@ -175,7 +175,7 @@ def load_bert(folder: Path) -> Bert:
 
 def _table(rows: int, width: int) -> nn.Embedding:
     """An embedding whose values are still to come. Drawing random ones on no device would load torch's compiler."""
-    return nn.Embedding(rows, width, _weight=torch.empty(rows, width), _freeze=False)
+    return nn.Embedding(rows, width, _weight=torch.zeros(rows, width), _freeze=False)
 
 
 class _Embeddings(nn.Module):

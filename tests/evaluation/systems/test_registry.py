@@ -68,9 +68,9 @@ def test_a_system_is_the_product_with_its_settings(name: str, cases: list[Case],
         assert [hit.id for hit in result.hits] == ranking.ids[:10]
         assert [hit.score for hit in result.hits] == [document.score for document in ranking.documents[:10]]
         assert tuple(one.id for one in result.removed) == ranking.removed
-        assert [(one.status, one.evidence) for one in ranking.removals] == [
-            ("removed", one.evidence) for one in result.removed
-        ]
+        assert {one.status for one in ranking.removals} <= {"removed"}
+        # A case brings more candidates than ten, and larger products round otherwise.
+        assert [one.evidence for one in ranking.removals] == pytest.approx([one.evidence for one in result.removed])
         assert ranking.topics == result.topics
 
 
