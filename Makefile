@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One thread: some tests fork, which a pool of OpenMP's threads does not outlive, and two are no faster.
+TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
@@ -40,28 +42,28 @@ demo: $(VENV)/.runtime   ## set up, index the bundled corpus, search it with and
 	$(BIN)/excise demo
 
 test: $(VENV)/.dev       ## set up and run the tests
-	$(BIN)/python -m pytest --ignore=tests/service --ignore=tests/web   # those are for make test-service and make test-web
+	$(TESTS) --ignore=tests/service --ignore=tests/web   # those are for make test-service and make test-web
 
 test-service: $(VENV)/.service   ## the tests of the HTTP service, with schemathesis against its OpenAPI document
-	$(BIN)/python -m pytest tests/service src/excise/service
+	$(TESTS) tests/service src/excise/service
 
 test-web: $(VENV)/.web   ## the tests of the page, in Chromium; skipped where there is none
-	$(BIN)/python -m pytest tests/web
+	$(TESTS) tests/web
 
 # The import comes first: tests of a library that is missing would be passed over.
 test-integrations: $(VENV)/.integrations   ## the drop-ins and their examples, against the real libraries
 	$(BIN)/python -c 'import haystack, langchain_core, llama_index.core, mcp'
-	$(BIN)/python -m pytest tests/integrations src/excise/integrations
+	$(TESTS) tests/integrations src/excise/integrations
 
 soak: $(VENV)/.dev       ## the long form of the tests with faults, threads and broken input
-	EXCISE_SOAK=1 $(BIN)/python -m pytest -m soak
+	EXCISE_SOAK=1 $(TESTS) -m soak
 
 $(VENV)/.engines: $(VENV)/.dev
 	$(PIP) --editable '.[dev,engines]'
 	@touch $@
 
 test-engines: $(VENV)/.engines   ## the engine contract on Qdrant, LanceDB and PostgreSQL, which it starts itself
-	$(BIN)/python -m pytest -m engines tests
+	$(TESTS) -m engines tests
 
 $(VENV)/.docs: $(VENV)/.runtime
 	$(PIP) --editable '.[docs]'
@@ -84,7 +86,7 @@ types: $(VENV)/.dev      ## mypy, strict
 check: lint types test   ## what CI runs
 
 coverage: $(VENV)/.dev   ## the tests with line coverage
-	$(BIN)/python -m pytest --cov --cov-report=term-missing
+	$(TESTS) --cov --cov-report=term-missing
 
 clean:           ## remove the environment and caches
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
