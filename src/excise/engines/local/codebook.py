@@ -155,8 +155,10 @@ def _clusters(points: NDArray[np.float32], count: int) -> NDArray[np.float32]:
     else:
         from sklearn.cluster import KMeans  # type: ignore[import-untyped]
         from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped]
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-        with warnings.catch_warnings():
+        # One thread: in a process that was forked, OpenMP would wait for ever for threads that stayed behind.
+        with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore", ConvergenceWarning)  # equal points: clusters that are equal do no harm
             fitted = KMeans(count, init="random", n_init=1, max_iter=_ROUNDS, random_state=_SEED).fit(points)
         centres = fitted.cluster_centers_
