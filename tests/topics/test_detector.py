@@ -113,14 +113,20 @@ def test_odd_queries_get_an_answer(shipped: Detector, query: str) -> None:
     assert isinstance(shipped.detect([query])[0], Detection)
 
 
-def test_saving_and_loading_keeps_the_scores(plain_checkpoint: Path, tmp_path: Path) -> None:
+def fresh(checkpoint: Path, seed: int = 0, rank: int = 2) -> Detector:
+    """A detector whose weights say something, if nothing sensible."""
     import torch
 
-    torch.manual_seed(0)
-    detector = Detector.untrained(DetectorConfig(encoder=str(plain_checkpoint), rank=2))
+    torch.manual_seed(seed)
+    detector = Detector.untrained(DetectorConfig(encoder=str(checkpoint), rank=rank))
     for parameter in detector.tagger.parameters():
         if parameter.requires_grad:
             torch.nn.init.normal_(parameter, std=0.2)
+    return detector
+
+
+def test_saving_and_loading_keeps_the_scores(plain_checkpoint: Path, tmp_path: Path) -> None:
+    detector = fresh(plain_checkpoint)
     detector.save_pretrained(tmp_path)
     again = Detector.from_pretrained(tmp_path)
     queries = ["cars, not Tesla", "bread"]
@@ -130,13 +136,7 @@ def test_saving_and_loading_keeps_the_scores(plain_checkpoint: Path, tmp_path: P
 
 
 def test_a_detector_with_an_encoder_of_its_own_is_one_folder(plain_checkpoint: Path, tmp_path: Path) -> None:
-    import torch
-
-    torch.manual_seed(0)
-    detector = Detector.untrained(DetectorConfig(encoder=str(plain_checkpoint), rank=0))
-    for parameter in detector.tagger.parameters():
-        if parameter.requires_grad:
-            torch.nn.init.normal_(parameter, std=0.2)
+    detector = fresh(plain_checkpoint, rank=0)
     detector.save_pretrained(tmp_path)
     (tmp_path / "detector.json").write_text(json.dumps({"encoder": "made of something", "rank": 0, "threshold": 0.3}))
     again = Detector.from_pretrained(tmp_path)
@@ -153,20 +153,8 @@ def test_a_detector_with_an_encoder_of_its_own_is_one_folder(plain_checkpoint: P
         Detector.from_pretrained(tmp_path)
 
 
-def fresh(checkpoint: Path, seed: int) -> Detector:
-    """A detector whose weights say something, if nothing sensible."""
-    import torch
-
-    torch.manual_seed(seed)
-    detector = Detector.untrained(DetectorConfig(encoder=str(checkpoint), rank=2))
-    for parameter in detector.tagger.parameters():
-        if parameter.requires_grad:
-            torch.nn.init.normal_(parameter, std=0.2)
-    return detector
-
-
 def test_with_a_companion_the_mean_of_both_logits_counts(plain_checkpoint: Path, tmp_path: Path) -> None:
-    first, second = fresh(plain_checkpoint, 0), fresh(plain_checkpoint, 1)
+    first, second = fresh(plain_checkpoint), fresh(plain_checkpoint, seed=1)
     first.save_pretrained(tmp_path)
     second.save_pretrained(tmp_path / COMPANION)
     queries = ["cars, not Tesla", "bread", "a long query " * 30]
@@ -184,7 +172,7 @@ def test_a_companion_that_cuts_words_otherwise_is_refused(shipped: Detector, pla
 
     words = Tokenizer(models.WordLevel({"[UNK]": 0}, "[UNK]"))
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    other = fresh(plain_checkpoint, 0)
+    other = fresh(plain_checkpoint)
     other.tokenizer = TextTokenizer(words.to_str())
     pair = Detector(shipped.tagger, shipped.tokenizer, shipped.config, other)
     with pytest.raises(BackboneError, match="the same tokenizer"):

@@ -63,13 +63,13 @@ def test_torch_and_numpy_agree(seed: int, sizes: list[int], precision: type) -> 
 
 
 def test_numpy_serves_where_there_is_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    module._default_backend.cache_clear()
+    module.default_backend.cache_clear()
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     try:
         assert maxsim(np.eye(2), Ragged.of([np.eye(2)])).tolist() == [2.0]
-        assert module._default_backend() == "numpy"
+        assert module.default_backend() == "numpy"
     finally:
-        module._default_backend.cache_clear()
+        module.default_backend.cache_clear()
 
 
 @settings(max_examples=25)

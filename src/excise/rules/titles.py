@@ -12,7 +12,6 @@ from excise.topics.words import is_content
 _BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")  # "Frozen (2013 film)": which one is meant, not how it is called
 _WORD = re.compile(r"\w+")
 _GAP = ""  # stands where a topic stood, and equals no word
-_MISTYPED = 5  # letters from which a word may be mistyped: shorter ones are often other words
 
 
 def title_matches(
@@ -43,7 +42,7 @@ def title_matches(
     names = (_words(_BRACKETS.sub("", title)) for title in titles)
     return [
         any(map(is_content, name))
-        and _within(name, said)
+        and _holds(said, name)
         and not any(excluding.issuperset(name) for excluding in excluded)
         for name in names
     ]
@@ -74,31 +73,3 @@ def _words(text: str) -> list[str]:
 
 def _holds(words: list[str], name: list[str]) -> bool:
     return any(words[start : start + len(name)] == name for start in range(len(words) - len(name) + 1))
-
-
-def _within(name: list[str], words: list[str]) -> bool:
-    """Whether a run of words is the name. One word of a longer name may be mistyped."""
-    if sum(word not in words for word in name) > (len(name) > 1):  # most titles, told at once
-        return False
-    for start in range(len(words) - len(name) + 1):
-        others = [pair for pair in zip(name, words[start : start + len(name)], strict=True) if pair[0] != pair[1]]
-        if not others or (len(others) == 1 < len(name) and _one_letter_apart(*others[0])):
-            return True
-    return False
-
-
-def _one_letter_apart(word: str, other: str) -> bool:
-    """Whether two longer words differ by one letter: another, one more, or one less.
-
-    Examples
-    --------
-    >>> _one_letter_apart("edmond", "edmund"), _one_letter_apart("edmond", "edmonds")
-    (True, True)
-    >>> _one_letter_apart("star", "stay")
-    False
-    """
-    short, long = sorted((word, other), key=len)
-    if len(short) < _MISTYPED or len(long) - len(short) > 1 or not (short + long).isalpha():
-        return False
-    same = next((i for i, letter in enumerate(short) if letter != long[i]), len(short))
-    return short[same:] == long[same + 1 :] or short[same + 1 :] == long[same + 1 :]

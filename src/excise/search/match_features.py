@@ -27,7 +27,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +37,7 @@ from excise.rules.decision import Floats
 from excise.rules.titles import titled_by
 from excise.topics.words import is_content
 from excise.vectors.encoded import EncodedDocuments
+from excise.vectors.maxsim import default_backend, widened
 from excise.vectors.ragged import Vectors
 
 VECTOR_FEATURES = ("evidence", "weakest", "local", "places", "opening", "semantic", "tokens")
@@ -75,25 +75,16 @@ class _Tokens(NamedTuple):
     def of(cls, encoded: EncodedDocuments) -> _Tokens:
         starts = encoded.windows.offsets[encoded.offsets]
         ends = np.repeat(starts[1:], np.diff(starts))
-        return cls(_widened(encoded.windows.vectors), starts[:-1], ends)
+        return cls(widened(encoded.windows.vectors), starts[:-1], ends)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         return np.diff(np.append(self.starts, len(self.vectors)))
 
 
-def _widened(vectors: Vectors) -> NDArray[np.float32]:
-    """Vectors in single precision. Where there is torch it is six times as fast at it as numpy."""
-    if not find_spec("torch"):
-        return vectors.astype(np.float32)
-    import torch
-
-    return np.asarray(torch.from_numpy(vectors if vectors.flags.writeable else vectors.copy()).float().numpy())
-
-
 def _sums(vectors: NDArray[np.float32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
     """The sum of each run of vectors, from one start to the next; torch is ten times as fast at it."""
-    if not find_spec("torch"):
+    if default_backend() == "numpy":
         return np.asarray(np.add.reduceat(vectors, starts, axis=0))
     import torch
 

@@ -8,7 +8,6 @@ the threshold. It needs the text of the query only, so the shipped one serves an
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -224,7 +223,7 @@ def _reading(query: str, part: Pieces, excluded: NDArray[np.float64], whole: flo
     score = 0.0
     if any(content):
         strongest = float(logits[content].max())
-        score = _chance(strongest if whole is None else (strongest + whole) / 2)
+        score = float(_chances(np.array(strongest if whole is None else (strongest + whole) / 2)))
     return _Reading(spans, _chances(logits), score)
 
 
@@ -249,11 +248,7 @@ def _logits(chances: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _chances(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(1 / (1 + np.exp(-logits)))
-
-
-def _chance(logit: float) -> float:
-    return 1 / (1 + math.exp(-max(-700.0, logit)))
+    return np.asarray(np.exp(-np.logaddexp(0.0, -logits)))  # no logit is too large for it
 
 
 def _detection(query: str, read: _Reading, threshold: float) -> Detection:
