@@ -42,7 +42,7 @@ demo: $(VENV)/.runtime   ## set up, index the bundled corpus, search it with and
 	$(BIN)/excise demo
 
 test: $(VENV)/.dev       ## set up and run the tests
-	$(TESTS) --ignore=tests/service --ignore=tests/web   # those are for make test-service and make test-web
+	$(TESTS) --numprocesses 2 --dist loadfile --ignore=tests/service --ignore=tests/web   # those are for make test-service and make test-web
 
 test-service: $(VENV)/.service   ## the tests of the HTTP service, with schemathesis against its OpenAPI document
 	$(TESTS) tests/service src/excise/service

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from excise.encoders.bert import Bert, BertShape
-from excise.encoders.eight_bits import EightBitBert
+from excise.encoders.eight_bits import EightBitBert, input_reach
 from excise.encoders.packed import pack, unpack
 from excise.errors import InvalidInput
 
@@ -30,6 +30,26 @@ def test_the_hidden_states_are_nearly_those_of_floats(bert: Bert) -> None:
         exact, near = bert(ids).last_hidden_state, EightBitBert(bert)(ids).last_hidden_state
     assert torch.cosine_similarity(exact, near, dim=-1).min() > 0.995
     assert not torch.equal(exact, near)
+
+
+def test_an_input_that_dwarfs_the_others_costs_less_where_it_is_known(bert: Bert) -> None:
+    for layer in bert.encoder.layer:
+        layer.attention.output.LayerNorm.bias.data[7] = 40.0
+    rows = torch.randint(0, 100, (9, 20))
+    reach = input_reach(bert, rows[1:].tolist())
+    assert reach["0.inner"][7] > 30 > reach["0.inner"][8]
+    with torch.inference_mode():
+        exact, rough, near = (
+            network(rows[:1]).last_hidden_state for network in (bert, EightBitBert(bert), EightBitBert(bert, reach))
+        )
+    assert (near - exact).square().mean() < 0.25 * (rough - exact).square().mean()
+
+
+def test_looking_for_the_reach_leaves_nothing_behind(bert: Bert) -> None:
+    before = input_reach(bert, [[1, 2, 3]])
+    bert(torch.tensor([[4, 5, 6, 7]]))
+    assert all(torch.equal(before[name], reach) for name, reach in input_reach(bert, [[1, 2, 3]]).items())
+    assert not any(module._forward_pre_hooks for module in bert.modules())
 
 
 def test_several_texts_or_padding_are_refused(bert: Bert) -> None:

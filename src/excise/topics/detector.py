@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
 COMPANION = "companion"  # a folder in the detector's, with another one that reads along
 ENCODER, TOKENIZER = "config.json", "tokenizer.json"  # only where the encoder is the detector's own
-_MEMBER = 0.36  # a token belongs to a topic above this probability; where none reaches it, above the threshold
+_REACH = "reach."  # how far the inputs of the encoder's linear maps reach, for eight bits
+_MEMBER = 0.36  # a token belongs to a topic above this probability, or above half of the likeliest one's
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
 
 
@@ -118,21 +119,31 @@ class Detector:
             config = DetectorConfig(**json.loads((path / CONFIG).read_text(encoding="utf-8")))
             state = load_file(path / WEIGHTS)
             whole = _whole(path, state) if config.rank == 0 else None
+            reach = {name.removeprefix(_REACH): own for name, own in state.items() if name.startswith(_REACH)}
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise BackboneError(f"{path} does not hold a detector: {error}.") from error
         companion = cls.from_pretrained(path / COMPANION)._in_eight_bits() if (path / COMPANION).is_dir() else None
         if whole is not None:
-            return cls(*whole, config, companion)._in_eight_bits()
+            return cls(*whole, config, companion)._in_eight_bits(reach)
         detector = cls.untrained(config)
         detector.tagger.load_state(state)
         detector.tagger.fold()
         return cls(detector.tagger, detector.tokenizer, config, companion)
 
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Write the trained weights and the configuration; the encoder too where all of it was trained."""
+    def save_pretrained(self, folder: str | Path, samples: Sequence[str] = ()) -> None:
+        """Write the trained weights and the configuration; the encoder too where all of it was trained.
+
+        Parameters
+        ----------
+        folder
+            where to.
+        samples
+            queries that show how large numbers grow inside such an encoder: eight bits then hold them more exactly.
+        """
         from safetensors.torch import save_file
 
         from excise.encoders.bert import Bert, write_shape
+        from excise.encoders.eight_bits import input_reach
         from excise.encoders.packed import pack
 
         path, encoder = Path(folder), self.tagger.encoder
@@ -144,7 +155,9 @@ class Detector:
         if self.config.rank == 0 and isinstance(encoder, Bert):  # nothing else is ever trained whole
             write_shape(encoder.shape, path / ENCODER)
             (path / TOKENIZER).write_text(self.tokenizer.content, encoding="utf-8")
-            save_file(pack(self.tagger.state_dict()), path / WEIGHTS)
+            reach = input_reach(encoder, (self.tokenizer.pieces(text, most=_WINDOW).ids for text in samples))
+            stored = pack(self.tagger.state_dict()) | {_REACH + name: own for name, own in reach.items()}
+            save_file(stored, path / WEIGHTS)
         else:
             save_file(self.tagger.state(), path / WEIGHTS)
         (path / WEIGHTS).chmod(0o644)
@@ -177,7 +190,7 @@ class Detector:
         """Each token's probability. A query longer than the encoder reads is read in several parts, which overlap."""
         return [Tagged(reading.spans, reading.chances) for reading in self._read(queries)]
 
-    def _in_eight_bits(self) -> Detector:
+    def _in_eight_bits(self, reach: dict[str, Tensor] | None = None) -> Detector:
         """The same detector, faster: it can be asked from now on, and neither trained nor written."""
         import torch
 
@@ -186,7 +199,7 @@ class Detector:
 
         encoder = self.tagger.encoder
         if isinstance(encoder, Bert) and torch.backends.quantized.engine != "none":
-            self.tagger.encoder = EightBitBert(encoder)
+            self.tagger.encoder = EightBitBert(encoder, reach or None)
         return self
 
     def _read(self, queries: Sequence[str]) -> list[_Reading]:
@@ -254,8 +267,7 @@ def _chances(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 def _detection(query: str, read: _Reading, threshold: float) -> Detection:
     if read.score <= threshold:
         return Detection(query, False, read.score, ())
-    strongest = float(read.chances.max())
-    member = _MEMBER if strongest > _MEMBER else strongest * 0.999  # whatever fired must be a topic
+    member = min(_MEMBER, float(read.chances.max()) / 2)  # whatever fired must be a topic, the whole of it
     tokens = ((int(a), int(b), float(chance)) for (a, b), chance in zip(read.spans, read.chances, strict=True))
     return Detection(query, True, read.score, read_topics(query, tokens, member))
 
@@ -294,7 +306,8 @@ def _whole(folder: Path, stored: dict[str, Tensor]) -> tuple[TokenTagger, TextTo
     shape = read_shape(folder / ENCODER)
     with torch.device("meta"):  # every weight comes from the file
         tagger = TokenTagger(Bert(shape), shape.hidden_size, 0, 1.0, shape.num_hidden_layers)
-    tagger.load_state_dict(unpack(stored), assign=True)
+    weights = {name: tensor for name, tensor in stored.items() if not name.startswith(_REACH)}
+    tagger.load_state_dict(unpack(weights), assign=True)
     return tagger, TextTokenizer((folder / TOKENIZER).read_text(encoding="utf-8"))
 
 

@@ -31,6 +31,8 @@ from excise.training.detector.validation import (
 )
 from excise.training.epochs import with_loss
 
+_SAMPLES = 256  # training queries that show how large numbers grow in the encoder
+
 
 @dataclass(frozen=True)
 class DetectorRecipe:
@@ -75,7 +77,7 @@ def make_detector(
     train, held = recipe.examples(probes_held_out=True)
     told = with_loss(progress, "measuring")
     twin = train_detector(train, recipe.arguments, recipe.config, told, out / "validation-run")
-    judged = _as_loaded(twin, recipe.config, out)
+    judged = _as_loaded(twin, recipe.config, out, train)
     calibration = choose_threshold(span_scores(judged, held), held, recipe.config.threshold)
     recipe = replace(recipe, config=replace(recipe.config, threshold=calibration.threshold))
     reports = validate(Detector(judged.tagger, judged.tokenizer, recipe.config), held)
@@ -83,16 +85,17 @@ def make_detector(
         train, _ = recipe.examples(probes_held_out=False)
         told = with_loss(progress, "training")
         twin = train_detector(train, recipe.arguments, recipe.config, told, out / "final-run")
-    _as_loaded(twin, recipe.config, out)
+    _as_loaded(twin, recipe.config, out, train)
     _write_card(out, recipe, len(train), reports, calibration, rates)
     return reports
 
 
-def _as_loaded(trained: Detector, config: DetectorConfig, out: Path) -> Detector:
+def _as_loaded(trained: Detector, config: DetectorConfig, out: Path, train: Sequence[Example]) -> Detector:
     """Write a detector, and read it as a user will: with weights as they are stored."""
     if config.rank == 0:  # the folder that the base was read from is of no use to anybody else
         config = replace(config, encoder=Path(config.encoder).name)
-    Detector(trained.tagger, trained.tokenizer, config).save_pretrained(out)
+    samples = [example.text for example in train[:_SAMPLES]]
+    Detector(trained.tagger, trained.tokenizer, config).save_pretrained(out, samples)
     return Detector.from_pretrained(out) if config.rank == 0 else trained
 
 
@@ -127,7 +130,7 @@ def _write_card(
     command += f" --learning-rate {0 if rates else recipe.arguments.learning_rate:g} --generated {recipe.generated}"
     command += f" --most-plain {recipe.most_plain}" + (" --data DATA" if recipe.data else "")
     command += f" --rank {recipe.config.rank} --last-layers {recipe.config.last_layers}"
-    command += f" --batch-tokens {recipe.arguments.batch_tokens}"
+    command += f" --batch-tokens {recipe.arguments.batch_tokens} --rename-rate {recipe.arguments.rename_rate:g}"
     command += "" if recipe.config.encoder == "minilm" else " --backbone BASE"
     command += "" if recipe.probes else " --no-probes"
     rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))
