@@ -80,6 +80,14 @@ def test_bm25_not_takes_out_what_names_the_topic(cars: Case) -> None:
     assert set(ranked("bm25-not", case).removed) == {"modely", "model3"}
 
 
+def test_maxsim_not_takes_the_same_out_of_the_shortlist(cars: Case) -> None:
+    ranking = ranked("maxsim-not", cars)
+    assert set(ranking.removed) == {"modely", "model3"}
+    assert set(ranking.ids) == {one.id for one in cars.documents} - {"modely", "model3"}
+    plain = Case(Query("q", "cars"), cars.encoded, cars.shortlist, cars.collection)
+    assert ranked("maxsim-not", plain).ids == frozen_ranking(plain).ids
+
+
 @pytest.mark.parametrize("name", ["rocchio", "maxsim-minus"])
 def test_feedback_pushes_the_topic_down(name: str, cars: Case) -> None:
     frozen = frozen_ranking(cars)

@@ -2,6 +2,7 @@
 
 ========================  =============================================================================================
 bm25-not                  BM25 for the query less its topics, without the documents that hold all words of a topic
+maxsim-not                MaxSim for the query less its topics over the shortlist, without those documents
 rocchio                   the query's token vectors less the topics' mean, MaxSim over the shortlist (``weight=``)
 maxsim-minus              MaxSim(query) less MaxSim(topic) over the shortlist (``weight=``)
 qdrant-negative           Qdrant's recommendation with the topics as negative examples, over mean token vectors of the
@@ -26,7 +27,7 @@ from typing import Any, Literal, get_args
 
 from excise.errors import InvalidInput
 
-FeedbackName = Literal["bm25-not", "rocchio", "maxsim-minus", "qdrant-negative"]
+FeedbackName = Literal["bm25-not", "maxsim-not", "rocchio", "maxsim-minus", "qdrant-negative"]
 ModelKind = Literal["dense", "cross-encoder", "llm-rewrite", "llm-judge"]
 FEEDBACK_NAMES: tuple[FeedbackName, ...] = get_args(FeedbackName)
 MODEL_KINDS: tuple[ModelKind, ...] = get_args(ModelKind)

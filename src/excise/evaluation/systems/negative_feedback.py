@@ -1,12 +1,12 @@
 """Negative feedback as search engines and vector databases offer it: a topic is an example of what is not wanted.
 
 Each one takes the same topics as excise, from the detector or the record, so that what is compared is what is done with
-them. All but BM25 rank the frozen shortlist.
+them. All but ``bm25-not`` rank the frozen shortlist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,8 +29,8 @@ Scores = Callable[[Case, SearchVectors, FeedbackWay], Floats]
 
 def feedback_rank(way: FeedbackWay) -> Rank:
     """The system behind a name of negative feedback."""
-    if way.feedback == "bm25-not":
-        return bm25_not
+    if way.feedback in _FILTERS:
+        return _FILTERS[way.feedback]
     scores = _SCORES[way.feedback]
 
     def rank(case: Case, detection: Detection) -> Ranking:
@@ -46,14 +46,28 @@ def bm25_not(case: Case, detection: Detection) -> Ranking:
 
     Words are compared without a final "s", so that "retrievers" rules out a retriever.
     """
-    whole, lexical = case.collection, case.collection.lexical
+    lexical = case.collection.lexical
     text = _less(case, detection)
-    found = lexical.search(text, len(lexical) if detection.topics else whole.depth)
+    found = lexical.search(text, len(lexical) if detection.topics else case.collection.depth)
+    return _filtered(case, detection, found)
+
+
+def maxsim_not(case: Case, detection: Detection) -> Ranking:
+    """MaxSim of the query less its topics over the frozen shortlist, and the same filter as BM25's."""
+    if not detection.topics:
+        return frozen_ranking(case)
+    scores = maxsim_of(case.search(detection).residual, case.shortlist.vectors)
+    order = np.argsort(-scores, kind="stable")
+    return _filtered(case, detection, [Scored(case.documents[i], float(scores[i])) for i in order])
+
+
+def _filtered(case: Case, detection: Detection, found: Sequence[Scored]) -> Ranking:
+    """What was found, without the documents that hold every word of a topic."""
     forbidden = [frozenset(map(_stem, own)) for own in words([topic.text for topic in detection.topics]) if own]
     kept: list[Scored] = []
     gone: list[Scored] = []
     for one in found:
-        if len(kept) == whole.depth:
+        if len(kept) == case.collection.depth:
             break
         (gone if _holds(one.document, forbidden) else kept).append(one)
     ranking = found_ranking(case, [one.document for one in kept], [one.score for one in kept])
@@ -115,6 +129,8 @@ _SCORES: dict[FeedbackName, Scores] = {
     "maxsim-minus": maxsim_minus,
     "qdrant-negative": qdrant_negative,
 }
+
+_FILTERS: dict[FeedbackName, Rank] = {"bm25-not": bm25_not, "maxsim-not": maxsim_not}
 
 
 def _ordered(case: Case, scores: Floats, topics: tuple[Topic, ...]) -> Ranking:
