@@ -37,9 +37,6 @@ def train_detector_command(
     epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 4,
     learning_rate: Annotated[float, typer.Option(help="0 chooses one from the grid on held-out queries.")] = 1e-3,
     batch_tokens: Annotated[int, typer.Option(help="Tokens of a batch, about.")] = 512,
-    rename_rate: Annotated[
-        float, typer.Option(help="Share of the exclusions whose topics get other names in an epoch.")
-    ] = 0.3,
     generated: Annotated[int, typer.Option(help="Generated minimal pairs.")] = 1_200,
     most_plain: Annotated[int, typer.Option(help="Ordinary queries to train on, at most.")] = 8_000,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
@@ -61,7 +58,6 @@ def train_detector_command(
         learning_rate=learning_rate or LEARNING_RATES[-1],
         epochs=epochs,
         batch_tokens=batch_tokens,
-        rename_rate=rename_rate,
         head_rate=1.0 if rank else 10.0,  # low-rank terms start from nothing, as the heads do
         seed=seed,
     )

@@ -49,9 +49,8 @@ class EightBitBert(nn.Module):
         self._maps: list[list[_Map]] = []
         for number, layer in enumerate(bert.encoder.layer):
             own: Any = layer
-            self._maps.append(
-                [_Map(maps, reach[f"{number}.{name}"] if reach else None) for name, maps in _maps_of(layer).items()]
-            )
+            known = reach or {}
+            self._maps.append([_Map(maps, known.get(f"{number}.{name}")) for name, maps in _maps_of(layer).items()])
             self.norms.extend([own.attention.output.LayerNorm, own.output.LayerNorm])
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> BertOutput:

@@ -8,7 +8,7 @@ the threshold. It needs the text of the query only, so the shipped one serves an
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
 COMPANION = "companion"  # a folder in the detector's, with another one that reads along
+REACH = "reach.safetensors"  # how far inputs of the encoder's linear maps reach: what eight bits must hold
 ENCODER, TOKENIZER = "config.json", "tokenizer.json"  # only where the encoder is the detector's own
-_REACH = "reach."  # how far the inputs of the encoder's linear maps reach, for eight bits
 _MEMBER = 0.36  # a token belongs to a topic above this probability, or above half of the likeliest one's
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
 
@@ -87,11 +87,13 @@ class Detector:
         tokenizer: TextTokenizer,
         config: DetectorConfig,
         companion: Detector | None = None,
+        reach: Mapping[str, Tensor] | None = None,
     ) -> None:
         self.tagger = tagger.eval()
         self.tokenizer = tokenizer
         self.config = config
         self.companion = companion
+        self._reach = reach  # of the inputs of the encoder's linear maps, for eight bits
 
     @property
     def _eight_bits(self) -> bool:
@@ -119,16 +121,16 @@ class Detector:
             config = DetectorConfig(**json.loads((path / CONFIG).read_text(encoding="utf-8")))
             state = load_file(path / WEIGHTS)
             whole = _whole(path, state) if config.rank == 0 else None
-            reach = {name.removeprefix(_REACH): own for name, own in state.items() if name.startswith(_REACH)}
+            reach = load_file(path / REACH) if (path / REACH).exists() else None
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise BackboneError(f"{path} does not hold a detector: {error}.") from error
         companion = cls.from_pretrained(path / COMPANION)._in_eight_bits() if (path / COMPANION).is_dir() else None
         if whole is not None:
-            return cls(*whole, config, companion)._in_eight_bits(reach)
+            return cls(*whole, config, companion, reach)._in_eight_bits()
         detector = cls.untrained(config)
         detector.tagger.load_state(state)
         detector.tagger.fold()
-        return cls(detector.tagger, detector.tokenizer, config, companion)
+        return cls(detector.tagger, detector.tokenizer, config, companion, reach)
 
     def save_pretrained(self, folder: str | Path, samples: Sequence[str] = ()) -> None:
         """Write the trained weights and the configuration; the encoder too where all of it was trained.
@@ -143,7 +145,6 @@ class Detector:
         from safetensors.torch import save_file
 
         from excise.encoders.bert import Bert, write_shape
-        from excise.encoders.eight_bits import input_reach
         from excise.encoders.packed import pack
 
         path, encoder = Path(folder), self.tagger.encoder
@@ -155,13 +156,25 @@ class Detector:
         if self.config.rank == 0 and isinstance(encoder, Bert):  # nothing else is ever trained whole
             write_shape(encoder.shape, path / ENCODER)
             (path / TOKENIZER).write_text(self.tokenizer.content, encoding="utf-8")
-            reach = input_reach(encoder, (self.tokenizer.pieces(text, most=_WINDOW).ids for text in samples))
-            stored = pack(self.tagger.state_dict()) | {_REACH + name: own for name, own in reach.items()}
-            save_file(stored, path / WEIGHTS)
+            save_file(pack(self.tagger.state_dict()), path / WEIGHTS)
         else:
             save_file(self.tagger.state(), path / WEIGHTS)
         (path / WEIGHTS).chmod(0o644)
         (path / CONFIG).write_text(json.dumps(asdict(self.config), indent=1) + "\n", encoding="utf-8")
+        self.save_reach(path, samples)
+
+    def save_reach(self, folder: Path, samples: Sequence[str]) -> None:
+        """Write how far inputs of the encoder's linear maps reach in some queries, for computing in eight bits."""
+        from safetensors.torch import save_file
+
+        from excise.encoders.bert import Bert
+        from excise.encoders.eight_bits import input_reach
+
+        encoder = self.tagger.encoder
+        if samples and isinstance(encoder, Bert):
+            texts = (self.tokenizer.pieces(text, most=_WINDOW).ids for text in samples)
+            save_file(input_reach(encoder, texts), folder / REACH)
+            (folder / REACH).chmod(0o644)
 
     def detect(self, queries: Sequence[str], threshold: float | None = None) -> list[Detection]:
         """What each query excludes.
@@ -190,7 +203,7 @@ class Detector:
         """Each token's probability. A query longer than the encoder reads is read in several parts, which overlap."""
         return [Tagged(reading.spans, reading.chances) for reading in self._read(queries)]
 
-    def _in_eight_bits(self, reach: dict[str, Tensor] | None = None) -> Detector:
+    def _in_eight_bits(self) -> Detector:
         """The same detector, faster: it can be asked from now on, and neither trained nor written."""
         import torch
 
@@ -199,7 +212,7 @@ class Detector:
 
         encoder = self.tagger.encoder
         if isinstance(encoder, Bert) and torch.backends.quantized.engine != "none":
-            self.tagger.encoder = EightBitBert(encoder, reach or None)
+            self.tagger.encoder = EightBitBert(encoder, self._reach)
         return self
 
     def _read(self, queries: Sequence[str]) -> list[_Reading]:
@@ -306,8 +319,7 @@ def _whole(folder: Path, stored: dict[str, Tensor]) -> tuple[TokenTagger, TextTo
     shape = read_shape(folder / ENCODER)
     with torch.device("meta"):  # every weight comes from the file
         tagger = TokenTagger(Bert(shape), shape.hidden_size, 0, 1.0, shape.num_hidden_layers)
-    weights = {name: tensor for name, tensor in stored.items() if not name.startswith(_REACH)}
-    tagger.load_state_dict(unpack(weights), assign=True)
+    tagger.load_state_dict(unpack(stored), assign=True)
     return tagger, TextTokenizer((folder / TOKENIZER).read_text(encoding="utf-8"))
 
 

@@ -31,7 +31,7 @@ from excise.training.detector.validation import (
 )
 from excise.training.epochs import with_loss
 
-_SAMPLES = 256  # training queries that show how large numbers grow in the encoder
+SAMPLES = 256  # training queries that show how large numbers grow in the encoder
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _as_loaded(trained: Detector, config: DetectorConfig, out: Path, train: Sequ
     """Write a detector, and read it as a user will: with weights as they are stored."""
     if config.rank == 0:  # the folder that the base was read from is of no use to anybody else
         config = replace(config, encoder=Path(config.encoder).name)
-    samples = [example.text for example in train[:_SAMPLES]]
+    samples = [example.text for example in train[:SAMPLES]]
     Detector(trained.tagger, trained.tokenizer, config).save_pretrained(out, samples)
     return Detector.from_pretrained(out) if config.rank == 0 else trained
 
@@ -130,7 +130,7 @@ def _write_card(
     command += f" --learning-rate {0 if rates else recipe.arguments.learning_rate:g} --generated {recipe.generated}"
     command += f" --most-plain {recipe.most_plain}" + (" --data DATA" if recipe.data else "")
     command += f" --rank {recipe.config.rank} --last-layers {recipe.config.last_layers}"
-    command += f" --batch-tokens {recipe.arguments.batch_tokens} --rename-rate {recipe.arguments.rename_rate:g}"
+    command += f" --batch-tokens {recipe.arguments.batch_tokens}"
     command += "" if recipe.config.encoder == "minilm" else " --backbone BASE"
     command += "" if recipe.probes else " --no-probes"
     rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))

@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
-from excise.topics.detector import COMPANION, CONFIG, ENCODER, TOKENIZER, WEIGHTS, Detector
-from excise.training.detector.examples import Example, own_examples, public_examples
+from excise.topics.detector import COMPANION, CONFIG, ENCODER, REACH, TOKENIZER, WEIGHTS, Detector
+from excise.training.detector.detector_recipe import SAMPLES
+from excise.training.detector.examples import Example, balanced, own_examples, public_examples
 from excise.training.detector.tagging import span_scores
 from excise.training.detector.validation import REPORT_HEADER, THRESHOLDS, GroupReport, report_rows, validate
 
 # How many ordinary queries of each source may fire at most.
 ORDINARY = {"plain": 0.001, "scifact": 0.01, "nfcorpus": 0.01}
-_KEPT = (WEIGHTS, CONFIG, ENCODER, TOKENIZER, "NOTICE")
+_KEPT = (WEIGHTS, REACH, CONFIG, ENCODER, TOKENIZER, "NOTICE")
 _OWN_CARD = "TRAINING.md"
 
 
@@ -41,8 +42,12 @@ def pair_detectors(first: Path, companion: Path, data: Path, out: Path, seed: in
         raise InvalidInput(f"{out} is not empty: name a new folder for the pair.")
     _copied(first, out)
     _copied(companion, out / COMPANION)
+    rows = [*own_examples(), *public_examples(data, seed)]
+    if not (out / COMPANION / REACH).exists():  # beside another one it computes in eight bits too
+        samples = [row.text for row in balanced(rows, seed)[:SAMPLES]]
+        Detector.from_pretrained(out / COMPANION).save_reach(out / COMPANION, samples)
     pair = Detector.from_pretrained(out)
-    held = [row for row in (*own_examples(), *public_examples(data, seed)) if row.held_out]
+    held = [row for row in rows if row.held_out]
     threshold = least_threshold(span_scores(pair, held), held)
     pair.config = replace(pair.config, threshold=threshold)
     (out / CONFIG).write_text(json.dumps(asdict(pair.config), indent=1) + "\n", encoding="utf-8")

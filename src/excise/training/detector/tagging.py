@@ -21,7 +21,6 @@ from excise.topics.detector import Detector, DetectorConfig
 from excise.topics.tagger import TokenTagger
 from excise.topics.words import is_content
 from excise.training.detector.examples import Example
-from excise.training.detector.renaming import names_of, renamed
 from excise.training.epochs import StepProgress, descend, rate_at, resume, save
 
 _MARGIN = 2.0  # in logits: as far as an exclusion is pushed above its partner
@@ -38,8 +37,6 @@ class DetectorArguments:
         share of the queries that get a typing error, another set in each epoch.
     mask_rate
         share of the content tokens that are hidden, so that no single word decides.
-    rename_rate
-        share of the exclusions whose topics get other names, in their partners too, others in each epoch.
     averaging
         the trained weights are an exponential average over the steps, with this decay; 0 takes the last ones.
     pair_weight
@@ -57,7 +54,6 @@ class DetectorArguments:
     warmup: float = 0.06
     typo_rate: float = 0.1
     mask_rate: float = 0.05
-    rename_rate: float = 0.3
     averaging: float = 0.995
     pair_weight: float = 0.5
     head_rate: float = 1.0
@@ -120,8 +116,7 @@ def train_detector(
     for epoch in range(start, arguments.epochs):
         tagger.train()
         torch.manual_seed(arguments.seed * 1000 + epoch)
-        told = _renamed(examples, together, arguments, epoch)
-        varied = _varied(detector.tokenizer, examples, told, items, arguments, epoch)
+        varied = _varied(detector.tokenizer, examples, items, arguments, epoch)
         for batch in plan[epoch]:
             loss = _loss(tagger, [[varied[i] for i in unit] for unit in batch], arguments)
             descend(loss, trained, optimizer, scheduler)
@@ -192,35 +187,19 @@ class _Average:
             self.state[name].lerp_(tensor, 1 - decay)
 
 
-def _renamed(
-    examples: Sequence[Example], together: Sequence[list[int]], arguments: DetectorArguments, epoch: int
-) -> list[Example]:
-    """The epoch's own names: some exclusions exclude what others do, and their partners speak of it too."""
-    told, names = list(examples), names_of(examples)
-    chooser = random.Random(f"{arguments.seed} {epoch} names")
-    for unit in together:
-        if names and examples[unit[0]].fires and chooser.random() < arguments.rename_rate:
-            for i, example in zip(unit, renamed([examples[i] for i in unit], names, chooser), strict=True):
-                told[i] = example
-    return told
-
-
 def _varied(
     tokenizer: TextTokenizer,
     examples: Sequence[Example],
-    told: Sequence[Example],
     items: Sequence[_Item],
     arguments: DetectorArguments,
     epoch: int,
 ) -> list[_Item]:
-    """The epoch's own version of every query: some as told anew, some with a typing error, some content hidden."""
+    """The epoch's own version of every query: some with a typing error, some content tokens hidden."""
     chooser = random.Random(f"{arguments.seed} {epoch}")
     varied = []
-    for example, anew, item in zip(examples, told, items, strict=True):
+    for example, item in zip(examples, items, strict=True):
         if chooser.random() < arguments.typo_rate:
-            anew = replace(anew, text=mistyped(anew.text, chooser))
-        if anew is not example:
-            item = _item(tokenizer, anew, arguments.max_tokens)
+            item = _item(tokenizer, replace(example, text=mistyped(example.text, chooser)), arguments.max_tokens)
         hidden = [content and chooser.random() < arguments.mask_rate for content in item.content]
         ids = [tokenizer.mask_id if hide else token for token, hide in zip(item.ids, hidden, strict=True)]
         varied.append(_Item(ids, item.tags, item.content))
