@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from excise.cli.app import app
 from excise.errors import BackboneError, InvalidInput
 from excise.results import Detection
-from excise.topics.detector import COMPANION, Detector, DetectorConfig, load_detector
+from excise.topics.detector import COMPANION, REACH, Detector, DetectorConfig, load_detector
 
 FIRES = {
     "electric cars, but not Tesla": ["Tesla"],
@@ -151,6 +151,30 @@ def test_a_detector_with_an_encoder_of_its_own_is_one_folder(plain_checkpoint: P
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(BackboneError, match="does not hold a detector"):
         Detector.from_pretrained(tmp_path)
+
+
+def test_how_far_inputs_reach_is_stored_with_the_weights(plain_checkpoint: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file
+
+    detector = fresh(plain_checkpoint, rank=0)
+    queries = ["cars, not Tesla", "bread without nuts"]
+    detector.save_pretrained(tmp_path, samples=queries)
+    layers = len(detector.tagger.encoder.encoder.layer)
+    reach = load_file(tmp_path / REACH)
+    assert sorted(reach) == sorted(f"{i}.{m}" for i in range(layers) for m in ("three", "attended", "inner", "outer"))
+    near = Detector.from_pretrained(tmp_path).detect(queries)
+    assert [one.score for one in near] == pytest.approx([one.score for one in detector.detect(queries)], abs=0.05)
+    (tmp_path / REACH).write_bytes(b"nothing of the kind")
+    with pytest.raises(BackboneError, match="does not hold a detector"):
+        Detector.from_pretrained(tmp_path)
+
+
+def test_both_that_ship_know_how_far_inputs_reach() -> None:
+    from importlib.resources import files
+
+    folder = Path(str(files("excise") / "models" / "detector"))
+    assert (folder / REACH).exists()
+    assert (folder / COMPANION / REACH).exists()
 
 
 def test_with_a_companion_the_mean_of_both_logits_counts(plain_checkpoint: Path, tmp_path: Path) -> None:

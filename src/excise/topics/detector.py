@@ -114,6 +114,7 @@ class Detector:
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Detector:
         """Load a detector that :meth:`save_pretrained` wrote, with the companion in its folder where there is one."""
+        from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         path = Path(folder)
@@ -122,7 +123,7 @@ class Detector:
             state = load_file(path / WEIGHTS)
             whole = _whole(path, state) if config.rank == 0 else None
             reach = load_file(path / REACH) if (path / REACH).exists() else None
-        except (OSError, ValueError, TypeError, RuntimeError) as error:
+        except (OSError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
             raise BackboneError(f"{path} does not hold a detector: {error}.") from error
         companion = cls.from_pretrained(path / COMPANION)._in_eight_bits() if (path / COMPANION).is_dir() else None
         if whole is not None:
