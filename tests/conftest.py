@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import settings
 
 from excise.documents import Corpus, Document
@@ -17,6 +19,15 @@ from excise.suites.suites import load_suite
 # No deadlines: the first example pays for loading torch. New examples on every run; a failure prints how to repeat it.
 settings.register_profile("excise", deadline=None, print_blob=True)
 settings.load_profile("excise")
+
+
+@pytest.fixture(autouse=True)
+def threads_stay_as_they_are() -> Iterator[None]:
+    """Commands that train set how many threads torch has, for the whole process: with another number, the last bits of
+    what the next test compares would differ."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
