@@ -19,7 +19,7 @@ from torch.nn.functional import gelu, scaled_dot_product_attention
 from excise.encoders.bert import Bert, BertOutput
 from excise.errors import InvalidInput
 
-_TO_WEIGHTS = 0.8  # how much of an input's reach its weights take over; half of the error of 0.5 to 1 in a detector
+_TO_WEIGHTS = 0.8  # how much of an input's reach its weights take over: the least error of a detector's logits
 
 
 class EightBitBert(nn.Module):
@@ -47,9 +47,9 @@ class EightBitBert(nn.Module):
         self.embeddings = bert.embeddings
         self.norms = nn.ModuleList()
         self._maps: list[list[_Map]] = []
+        known = reach or {}
         for number, layer in enumerate(bert.encoder.layer):
             own: Any = layer
-            known = reach or {}
             self._maps.append([_Map(maps, known.get(f"{number}.{name}")) for name, maps in _maps_of(layer).items()])
             self.norms.extend([own.attention.output.LayerNorm, own.output.LayerNorm])
 
