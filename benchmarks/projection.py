@@ -1,9 +1,11 @@
-"""What the shipped projection (384 to 128 dimensions) costs in ordinary retrieval.
+"""What token vectors cost in ordinary retrieval: the encoder's own 384 dimensions against fewer, and eight bits.
 
+    python benchmarks/projection.py ../shared/data/excluir --split dev --sample 2000
     python benchmarks/projection.py ../shared/data/scifact --split train --limit 200 --sample 800
 
-Encodes the corpus once with the embedded encoder's own 384 dimensions, and ranks every query of the split with the full
-vectors and with the projected ones. Prints nDCG@10 of both, and the difference with its interval.
+Encodes the corpus (or the judged documents and a sample) once with the embedded encoder's own dimensions, projects each
+vector to the leading dimensions of a fitted projection, and ranks every query exactly with each. Prints bytes a token,
+hit@10 and nDCG@10, and the difference of the latter from the full vectors with its interval.
 """
 
 from __future__ import annotations
@@ -11,25 +13,82 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from importlib.resources import files
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from safetensors.numpy import load_file
+from numpy.typing import NDArray
 
+from excise.documents import Document
 from excise.encoders.backbone import PRESETS, Backbone
 from excise.encoders.embedded import embedded_encoder
+from excise.engines.local.vector_files import packed, token_bytes
 from excise.evaluation.measures.outcomes import by_query, outcomes_of
 from excise.evaluation.measures.significance import compare
-from excise.suites.suites import load_suite
-from excise.vectors.maxsim import maxsim
+from excise.suites.suites import Suite, load_suite
+from excise.training.projection import fitted_rows
+from excise.vectors.eight_bit import EightBitVectors
+from excise.vectors.maxsim import maxsim_many
 from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import best_window
 
+_TOGETHER = 256  # documents encoded and scored at a time
 
-def projected(vectors: Vectors, rows: Vectors) -> Vectors:
-    shorter = vectors.astype(np.float32) @ rows.T
-    return shorter / np.linalg.norm(shorter, axis=1, keepdims=True)
+
+class Variant(NamedTuple):
+    """A way to keep vectors: how many dimensions, in which format."""
+
+    dimensions: int
+    stored: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.dimensions} {self.stored}"
+
+
+FULL = Variant(384, "f16")
+VARIANTS = (FULL, Variant(384, "int8"), Variant(128, "f16"), *(Variant(d, "int8") for d in (128, 192, 248, 256)))
+
+
+def kept(vectors: Vectors, variant: Variant) -> Vectors:
+    """Rotated vectors cut to the leading dimensions, of length one."""
+    shorter = vectors[:, : variant.dimensions]
+    return np.asarray(shorter / np.linalg.norm(shorter, axis=1, keepdims=True))
+
+
+def as_stored(vectors: Vectors, variant: Variant) -> Vectors:
+    files = packed(variant.stored, vectors)
+    if variant.stored == "f16":
+        return files["vectors.f16"]
+    return EightBitVectors(files["vectors.i8"], files["scales.f16"][:, 0])[:]
+
+
+def chosen_documents(suite: Suite, sample: int | None) -> list[Document]:
+    documents = list(suite.documents())
+    if sample is None:
+        return documents
+    judged = {name for query in suite.queries for name in suite.qrels.get(query.id, {})}
+    others = [document.id for document in documents if document.id not in judged]
+    wanted = judged | set(random.Random(0).sample(others, min(sample, len(others))))
+    return [document for document in documents if document.id in wanted]
+
+
+def scores_of(suite: Suite, documents: list[Document]) -> dict[Variant, NDArray[np.float32]]:
+    """Every variant's MaxSim scores, queries by documents."""
+    backbone = Backbone("minilm-384", embedded_encoder(projected=False), PRESETS["minilm"])
+    rows = fitted_rows(FULL.dimensions)
+    queries = [backbone.encode_query(query.text).vectors.astype(np.float32) @ rows.T for query in suite.queries]
+    scores = {variant: np.empty((len(queries), len(documents)), dtype=np.float32) for variant in VARIANTS}
+    for start in range(0, len(documents), _TOGETHER):
+        batch = documents[start : start + _TOGETHER]
+        encoded = backbone.encode_documents([document.full_text for document in batch])
+        rotated = encoded.windows.vectors.astype(np.float32) @ rows.T
+        for variant in VARIANTS:
+            store = Ragged(as_stored(kept(rotated, variant), variant), encoded.windows.offsets)
+            found = maxsim_many([kept(query, variant) for query in queries], store)
+            for own, by_window in zip(scores[variant], found, strict=True):
+                own[start : start + len(batch)] = best_window(by_window, encoded.offsets)
+        print(f"\r{start + len(batch):,} of {len(documents):,} documents", end="", file=sys.stderr)
+    return scores
 
 
 def main() -> None:
@@ -37,37 +96,23 @@ def main() -> None:
     parser.add_argument("suite")
     parser.add_argument("--split", default="train")
     parser.add_argument("--limit", type=int, default=None, help="only the first so many queries")
-    parser.add_argument("--sample", type=int, default=None, help="only the golds and so many other documents")
+    parser.add_argument("--sample", type=int, default=None, help="only judged documents and so many others")
     options = parser.parse_args()
     suite = load_suite(options.suite, options.split, options.limit)
-    backbone = Backbone("minilm-384", embedded_encoder(projected=False), PRESETS["minilm"])
-    rows = load_file(Path(str(files("excise") / "models" / "minilm-projection.safetensors")))["linear.weight"]
-    documents = list(suite.documents())
-    if options.sample is not None:
-        golds = {name for query in suite.queries for name in suite.qrels.get(query.id, {})}
-        others = [document for document in documents if document.id not in golds]
-        kept = golds | {document.id for document in random.Random(0).sample(others, min(options.sample, len(others)))}
-        documents = [document for document in documents if document.id in kept]
-    encoded = backbone.encode_documents(
-        [document.full_text for document in documents],
-        lambda share: print(f"\rencoding {share:.0%}", end="", file=sys.stderr),
-    )
-    full = encoded.windows
-    short = Ragged(projected(full.vectors, rows).astype(np.float16), full.offsets)
-    runs: dict[str, dict[str, list[str]]] = {"full": {}, "projected": {}}
-    for number, query in enumerate(suite.queries, 1):
-        vectors = backbone.encode_query(query.text).vectors
-        for name, asked, store in (("full", vectors, full), ("projected", projected(vectors, rows), short)):
-            scores = best_window(maxsim(asked, store), encoded.offsets)
-            best = np.argsort(-scores, kind="stable")[:100]
-            runs[name][query.id] = [documents[i].id for i in best]
-        print(f"\rquery {number} of {len(suite.queries)}   ", end="", file=sys.stderr)
-    outcomes = {name: by_query(outcomes_of(suite, run), "ndcg@10") for name, run in runs.items()}
-    difference = compare(outcomes["projected"], outcomes["full"])
+    documents = chosen_documents(suite, options.sample)
+    outcomes = {}
+    for variant, scores in scores_of(suite, documents).items():
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :100]
+        run = {query.id: [documents[i].id for i in row] for query, row in zip(suite.queries, best, strict=True)}
+        outcomes[variant] = outcomes_of(suite, run)
     print(f"\n{suite.name}, {len(suite.queries)} queries, {len(documents):,} documents")
-    for name, values in outcomes.items():
-        print(f"  nDCG@10 {name:10} {np.mean(list(values.values())):.4f}")
-    print(f"  difference {difference.difference:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]")
+    print("| vectors | bytes a token | hit@10 | nDCG@10 | against 384 f16 |\n| --- | --- | --- | --- | --- |")
+    for variant, found in outcomes.items():
+        hits, gains = (by_query(found, measure) for measure in ("hit@10", "ndcg@10"))
+        lost = compare(gains, by_query(outcomes[FULL], "ndcg@10"))
+        size = sum(token_bytes(variant.stored, variant.dimensions).values())
+        means = " | ".join(f"{np.mean(list(values.values())):.4f}" for values in (hits, gains))
+        print(f"| {variant.name} | {size} | {means} | {lost.difference:+.4f} [{lost.low:+.4f}, {lost.high:+.4f}] |")
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ def test_the_shipped_adapter_reads_exclusions_and_keeps_the_scale_of_evidence(mi
         "The Nissan Leaf is an electric hatchback made in Sunderland.",
         "Tesla builds the electric Model Y in Berlin.",
     ]
-    frozen, adapted = minilm.encode_documents(texts), adapter.encode_documents(texts)
+    frozen, adapted = minilm.judging.encode_documents(texts), adapter.encode_documents(texts)
     cosines = (frozen.windows.vectors.astype(np.float32) * adapted.windows.vectors.astype(np.float32)).sum(axis=1)
     assert cosines.mean() > 0.8
 
@@ -157,7 +157,7 @@ def test_the_shipped_adapter_reads_exclusions_and_keeps_the_scale_of_evidence(mi
         leaf, tesla = maxsim(query, documents.windows)
         return float(tesla - leaf)
 
-    assert lead(adapter, adapted) < lead(minilm, frozen)
+    assert lead(adapter, adapted) < lead(minilm.judging, frozen)
     match = evidence(adapter.encode_topics(["Tesla"]), adapted.windows)
     assert match[1] > match[0] + 0.2
 

@@ -91,7 +91,7 @@ def test_queries_in_a_batch_are_what_they_are_alone(minilm: Backbone) -> None:
 
 
 def test_an_index_is_told_what_encoded_it(minilm: Backbone) -> None:
-    assert minilm.info == EncoderInfo("minilm", minilm.fingerprint, 128, 200, 1000)
+    assert minilm.info == EncoderInfo("minilm", minilm.fingerprint, 248, 200, 1000)
 
 
 def test_broken_text_is_encoded(minilm: Backbone) -> None:

@@ -65,8 +65,9 @@ def test_the_pipeline_itself_gives_these_vectors(minilm: Backbone, reference: Ba
 
 
 def test_indexes_and_adapters_made_with_the_pipeline_still_fit(minilm: Backbone, reference: Backbone) -> None:
-    assert minilm.weights_fingerprint == reference.weights_fingerprint == "74767ebbc148ac27"
-    assert minilm.fingerprint == reference.fingerprint == "0c2445c989b64224"
+    assert minilm.weights_fingerprint == reference.weights_fingerprint == "cf569fc0a6cdb0d2"
+    assert minilm.fingerprint == reference.fingerprint == "3bd185a287ae3868"
+    assert minilm.judging.weights_fingerprint == "74767ebbc148ac27"
     assert load_adapter(minilm) is not None
 
 
@@ -117,3 +118,16 @@ def test_nothing_heavy_is_imported(script: str, absent: str, tmp_path: Path) -> 
         env={**os.environ, "EXCISE_CACHE": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_exclusions_are_judged_by_the_leading_dimensions(minilm: Backbone) -> None:
+    judge = minilm.judging
+    assert (minilm.dimensions, judge.dimensions, judge.judging) == (248, 128, judge)
+    whole = minilm.encode_query(QUERIES[0])
+    assert whole.leading(128).vectors == pytest.approx(judge.encode_query(QUERIES[0]).vectors, abs=1e-5)
+    documents = minilm.encode_documents(QUERIES)
+    shorter = documents.leading(128).windows.vectors
+    assert shorter == pytest.approx(judge.encode_documents(QUERIES).windows.vectors.astype(np.float32), abs=2e-3)
+    assert documents.leading(300).windows.vectors is documents.windows.vectors
+    assert judge.fingerprint != minilm.fingerprint
+    assert judge.encoder.transformer is minilm.encoder.transformer

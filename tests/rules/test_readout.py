@@ -111,8 +111,8 @@ def test_more_of_what_speaks_for_covering_is_never_less_likely(
 
 def test_the_file_that_ships_fits_the_backbone_that_ships(minilm: Backbone) -> None:
     readouts = shipped()
-    own = readout_for(readouts, minilm.weights_fingerprint)
-    assert (own.backbone, own.weights) == (minilm.name, minilm.weights_fingerprint)
+    own = readout_for(readouts, minilm.judging.weights_fingerprint)
+    assert (own.backbone, own.weights) == (minilm.name, minilm.judging.weights_fingerprint)
     assert own.features == FEATURES
     assert SearchModels(minilm).readout == own
 

@@ -276,11 +276,13 @@ class TestRerank:
             one.id: one.score + one.penalty for one in (result.explanation.candidates if result.explanation else ())
         }
         texts = [str(c["text"]) for c in self.CANDIDATES]
-        vectors = demo.backbone.encode_documents(texts)
+        vectors, judge = demo.backbone.encode_documents(texts), demo.backbone.judging
         assert demo.adapter is not None
-        readings = [reader.encode_query("electric cars, not Tesla") for reader in (demo.backbone, demo.adapter)]
-        own = np.mean([maxsim(reading.outside([(19, 24)]), vectors.windows) for reading in readings], axis=0)
-        share, whole = demo.settings.whole_query, maxsim(readings[0].vectors, vectors.windows)
+        readings = [reader.encode_query("electric cars, not Tesla") for reader in (judge, demo.adapter)]
+        judged = vectors.leading(judge.dimensions).windows
+        own = np.mean([maxsim(reading.outside([(19, 24)]), judged) for reading in readings], axis=0)
+        asked = demo.backbone.encode_query("electric cars, not Tesla").vectors
+        share, whole = demo.settings.whole_query, maxsim(asked, vectors.windows)
         assert list(scores.values()) == pytest.approx(((1 - share) * own + share * whole).tolist(), abs=1e-4)
 
     def test_with_two_candidates_the_match_comes_last_and_nothing_is_removed(self, demo: Excise) -> None:

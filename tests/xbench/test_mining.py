@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from excise.documents import Document
-from excise.encoders.backbone import Backbone
+from excise.encoders.backbone import Backbone, load_backbone
 from excise.errors import InvalidInput
 from excise.search.operator import load
 from excise.xbench.bench_folder import BenchFolder
@@ -119,7 +119,8 @@ def test_mean_vectors_are_the_means_of_all_tokens(small_corpus: Path, small_inde
     corpus = IndexedCorpus(run)
     engine = load(small_index).engine
     assert engine is not None
-    tokens = engine.reader().vectors([corpus.ids[7]]).windows.vectors.astype(np.float32)
+    judged_by = load_backbone("minilm").judging.dimensions
+    tokens = engine.reader().vectors([corpus.ids[7]]).leading(judged_by).windows.vectors
     mean = tokens.mean(axis=0) / np.linalg.norm(tokens.mean(axis=0))
     np.testing.assert_allclose(corpus.means[7], mean, atol=1e-5)
     stored = next((tmp_path / "run").glob("means-*.npy"))

@@ -34,7 +34,8 @@ def copy_command(
         typer.Option("--to-option", metavar="NAME=VALUE", help="A setting of the engine to copy to; repeat it."),
     ] = None,
     vectors: Annotated[
-        str | None, typer.Option(help="How a new local copy stores vectors: f16, or int8, in half the space.")
+        str | None,
+        typer.Option(help="How a new local copy stores vectors: int8, or f16, twice as large."),
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

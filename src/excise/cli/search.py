@@ -44,7 +44,8 @@ def index_command(
         str | None, typer.Option(metavar="ADDRESS", help="Encode on a Ray cluster; 'local' starts one here.")
     ] = None,
     vectors: Annotated[
-        str | None, typer.Option(help="How a new local index stores vectors: f16, or int8, in half the space.")
+        str | None,
+        typer.Option(help="How a new local index stores vectors: int8, or f16, twice as large."),
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

@@ -137,7 +137,7 @@ def train_lengths_command(
 @train.command("projection")
 def train_projection_command(
     out: Annotated[Path, typer.Option("--out", help="The folder that the weights are written to.")],
-    dimensions: Annotated[int, typer.Option(help="Dimensions that are stored per token.")] = 128,
+    dimensions: Annotated[int, typer.Option(help="Dimensions that are stored per token.")] = 248,
 ) -> None:
     """Fit the embedded backbone's projection on the bundled corpus (seconds)."""
     from excise.training.projection import train_projection

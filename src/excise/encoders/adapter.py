@@ -90,7 +90,8 @@ class Adapter:
             state = load_file(path / WEIGHTS)
         except (OSError, ValueError, TypeError) as error:
             raise BackboneError(f"{path} does not hold an adapter: {error}.") from error
-        adapter = cls(backbone, config)
+        trained_on = (one for one in (backbone, backbone.judging) if one.weights_fingerprint == config.weights)
+        adapter = cls(next(trained_on, backbone), config)
         adapter.terms.load_state(state)
         adapter.terms.requires_grad_(False)
         return adapter
@@ -169,9 +170,12 @@ class Adapter:
 
 
 def load_adapter(backbone: Backbone) -> Adapter | None:
-    """The adapter that ships with excise, or None where the backbone is not the one that it was trained on."""
+    """The adapter that ships with excise, or None where the backbone is not the one that it was trained on.
+
+    It re-embeds as exclusions are judged: with :attr:`Backbone.judging`.
+    """
     folder = Path(str(files("excise") / "models" / "adapter"))
     if not (folder / CONFIG).is_file():
         return None
-    fits = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["weights"] == backbone.weights_fingerprint
+    fits = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["weights"] == backbone.judging.weights_fingerprint
     return Adapter.from_pretrained(folder, backbone) if fits else None

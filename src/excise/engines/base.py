@@ -133,8 +133,12 @@ def expect_encoder(name: str, built: EncoderInfo, encoder: EncoderInfo) -> None:
     if built.fingerprint != encoder.fingerprint:
         raise BackboneError(
             f"{name} was built with the backbone {built.backbone!r} ({built.fingerprint}), and this is "
-            f"{encoder.backbone!r} ({encoder.fingerprint}): their vectors do not compare. Use the same backbone, or "
-            "build another index."
+            f"{encoder.backbone!r} ({encoder.fingerprint}): their vectors do not compare. "
+            + (
+                "Its weights or the version of excise have changed: build the index again with 'excise index'."
+                if built.backbone == encoder.backbone
+                else "Use the same backbone, or build another index."
+            )
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from excise.engines.base import Engine
 from excise.engines.local.engine import LocalEngine
 from excise.engines.local.manifest import MANIFEST
+from excise.engines.local.vector_files import COMPACT
 from excise.engines.shared.options import StoreOptions
 from excise.engines.shared.store import Store
 from excise.errors import InvalidInput
@@ -26,7 +27,7 @@ class EngineAddress:
     """Where an index is: an engine by name, its url (a folder for ``local``), and its options.
 
     ``exact`` has a query compared with every document; without it, engines that can look where it is likely to pay off.
-    ``vectors`` is how a new local index stores token vectors, "f16" or "int8".
+    ``vectors`` is how a new local index stores token vectors, "int8" (the default) or "f16".
 
     Examples
     --------
@@ -79,7 +80,8 @@ class EngineAddress:
     def create(self, encoder: EncoderInfo) -> Engine:
         """The index that is there if its encoder is this one, or a new one."""
         if self.engine == "local":
-            return LocalEngine.create(self.url, encoder, exact=self.exact, vectors=self.vectors)
+            stored = self.vectors or (None if self.exists() else COMPACT)
+            return LocalEngine.create(self.url, encoder, exact=self.exact, vectors=stored)
         from excise.engines.shared.generations import GenerationalEngine
 
         return GenerationalEngine.create(self._store(), encoder)

@@ -61,7 +61,7 @@ class SearchModels:
     def readout(self) -> CoverageReadout:
         """What tells how likely a candidate covers a topic: the backbone's own, or the one that serves any."""
         path = Path(str(files("excise") / "models" / "coverage" / READOUTS))
-        return readout_for(read_readouts(path), self.backbone.weights_fingerprint)
+        return readout_for(read_readouts(path), self.backbone.judging.weights_fingerprint)
 
     @property
     def adapter(self) -> Adapter | None:

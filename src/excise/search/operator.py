@@ -106,7 +106,7 @@ class Excise:
         workers
             how many processes encode; a :class:`~excise.search.workers.Workers` spreads them over a Ray cluster.
         vectors
-            how a new local index stores token vectors: "f16", or "int8", which takes half the space.
+            how a new local index stores token vectors: "int8" (the default), or "f16", which takes twice the space.
         progress
             called with (documents done, documents in all).
         """

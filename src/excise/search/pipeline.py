@@ -135,6 +135,8 @@ class Pipeline:
 
     def weigh(self, search: SearchVectors, shortlist: Shortlist) -> Weighed:
         """All that is known of each candidate; at least one topic is excluded."""
+        judged_by = self.backbone.judging.dimensions
+        search, shortlist = search.leading(judged_by), replace(shortlist, vectors=shortlist.vectors.leading(judged_by))
         if self.settings.reembed and self.adapter is not None:
             search, shortlist = self._reembedded(search, shortlist, self.adapter)
         residual = maxsim_of(search.residual, shortlist.vectors)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from excise.documents import Document
 from excise.results import Detection, Judged
 from excise.rules.decision import Decision, Floats
 from excise.rules.signals import Signals
 from excise.topics.locate import places
-from excise.vectors.encoded import EncodedDocuments, EncodedQuery
+from excise.vectors.encoded import EncodedDocuments, EncodedQuery, leading
 from excise.vectors.ragged import Vectors
 
 
@@ -57,6 +57,16 @@ class SearchVectors:
         named = tuple(places(detection.query, detection.topics))
         second = None if again is None else again.outside(named)
         return cls(detection, query, named, query.outside(named), tuple(topics), second, topics_share)
+
+    def leading(self, dimensions: int) -> SearchVectors:
+        """The leading dimensions of all its vectors."""
+        return replace(
+            self,
+            query=self.query.leading(dimensions),
+            residual=leading(self.residual, dimensions),
+            topics=tuple(leading(topic, dimensions) for topic in self.topics),
+            second=None if self.second is None else leading(self.second, dimensions),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,8 @@
-"""The embedded backbone's projection: 384 dimensions to 128, fitted once on the bundled corpus.
+"""The embedded backbone's projection: 384 dimensions to 248, fitted once on the bundled corpus.
 
 The rows are the leading eigenvectors of the token vectors' second moment: of all projections of that rank, they keep
 the most of the inner products that MaxSim adds up. Every word of the vocabulary counts the same however often it
-occurs, so that the 128 dimensions are not spent on "the" and on commas.
+occurs, so that the dimensions are not spent on "the" and on commas.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from excise.encoders.token_encoder import TokenEncoder
 
 FILE = "minilm-projection.safetensors"
+DIMENSIONS = 248  # in eight bits, with the scale of each vector, 250 bytes a token
 _SPECIAL_WEIGHT = 0.1  # [CLS] and [SEP] stand in every text and name nothing
 
 
@@ -45,10 +46,8 @@ def fit_projection(vectors: Vectors, weights: NDArray[np.float64], dimensions: i
     return np.ascontiguousarray(rows * signs[:, None], dtype=np.float32)
 
 
-def train_projection(folder: Path, dimensions: int = 128) -> Path:
-    """Fit the projection on the bundled corpus and write it to a folder."""
-    from safetensors.numpy import save_file
-
+def fitted_rows(dimensions: int = DIMENSIONS) -> Vectors:
+    """The projection matrix for the embedded encoder, fitted on the bundled corpus."""
     from excise.encoders.embedded import embedded_encoder
 
     encoder = embedded_encoder(projected=False)
@@ -58,8 +57,16 @@ def train_projection(folder: Path, dimensions: int = 128) -> Path:
     counts = np.bincount(words)[words]
     special = np.isin(words, encoder.tokenizer.special_ids)
     weights = np.where(special, _SPECIAL_WEIGHT, 1.0) / counts
+    return fit_projection(vectors, weights, dimensions)
+
+
+def train_projection(folder: Path, dimensions: int = DIMENSIONS) -> Path:
+    """Fit the projection on the bundled corpus and write it to a folder."""
+    from safetensors.numpy import save_file
+
+    rows = fitted_rows(dimensions)
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({"linear.weight": fit_projection(vectors, weights, dimensions)}, folder / FILE)
+    save_file({"linear.weight": rows}, folder / FILE)
     return folder / FILE
 
 

@@ -12,6 +12,20 @@ from numpy.typing import NDArray
 from excise.vectors.ragged import Ragged, Vectors
 
 
+def leading(vectors: Vectors, dimensions: int) -> Vectors:
+    """The leading dimensions of vectors, of length one again; vectors that have no more are left as they are.
+
+    Examples
+    --------
+    >>> leading(np.array([[3.0, 4.0, 12.0]]), 2).round(2).tolist()
+    [[0.6000000238418579, 0.800000011920929]]
+    """
+    if vectors.shape[1] <= dimensions:
+        return vectors
+    shorter = np.asarray(vectors[:, :dimensions], dtype=np.float32)
+    return np.asarray(shorter / np.maximum(np.linalg.norm(shorter, axis=1, keepdims=True), 1e-9))
+
+
 @dataclass(frozen=True, eq=False)
 class EncodedQuery:
     """A query's token vectors and the characters that each one stands for, (-1, -1) for tokens that stand for none."""
@@ -25,6 +39,10 @@ class EncodedQuery:
         for start, end in spans:
             keep &= ~((self.spans[:, 0] < end) & (self.spans[:, 1] > start) & (self.spans[:, 0] >= 0))
         return self.vectors[keep] if keep.any() else self.vectors
+
+    def leading(self, dimensions: int) -> EncodedQuery:
+        """The leading dimensions of its vectors (:func:`leading`)."""
+        return EncodedQuery(leading(self.vectors, dimensions), self.spans)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +67,10 @@ class EncodedDocuments:
         windows = [document[i] for document in documents for i in range(len(document))]
         counts = [len(document) for document in documents]
         return cls(Ragged.of(windows), np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+
+    def leading(self, dimensions: int) -> EncodedDocuments:
+        """The leading dimensions of all token vectors (:func:`leading`)."""
+        return EncodedDocuments(Ragged(leading(self.windows.vectors, dimensions), self.windows.offsets), self.offsets)
 
     def joined(self, other: EncodedDocuments) -> EncodedDocuments:
         """The documents of both, one after the other."""

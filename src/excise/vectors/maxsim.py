@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
+from excise.vectors.eight_bit import EightBitVectors
 from excise.vectors.ragged import Ragged, Vectors
 
 Backend = Literal["torch", "numpy"]
@@ -45,12 +46,11 @@ def best_matches(query: Vectors, documents: Ragged, backend: Backend | None = No
     [[1.0], [0.6000000238418579]]
     """
     _check_query(query, documents)
-    product = _torch_matches if (backend or default_backend()) == "torch" else _numpy_matches
     matches = np.empty((len(documents), len(query)), dtype=np.float32)
     wanted = np.ascontiguousarray(query, dtype=np.float32)
     for texts, rows in documents.chunks():
         starts = documents.offsets[texts] - rows.start
-        matches[texts] = product(wanted, documents.vectors[rows], starts)
+        matches[texts] = _segment_maximum(_products(wanted, stored_rows(documents.vectors, rows), backend), starts)
     return matches
 
 
@@ -79,15 +79,21 @@ def widened(vectors: Vectors, backend: Backend | None = None) -> NDArray[np.floa
     return np.asarray(torch.from_numpy(vectors if vectors.flags.writeable else vectors.copy()).float().numpy())
 
 
-def _numpy_matches(query: Vectors, vectors: Vectors, starts: NDArray[np.int64]) -> NDArray[np.float32]:
-    return _segment_maximum(query @ widened(vectors, "numpy").T, starts)
+def stored_rows(vectors: Vectors, rows: slice) -> Vectors:
+    """Some of the vectors, as they are stored."""
+    return cast(Vectors, vectors.part(rows)) if isinstance(vectors, EightBitVectors) else vectors[rows]
 
 
-def _torch_matches(query: Vectors, vectors: Vectors, starts: NDArray[np.int64]) -> NDArray[np.float32]:
+def _products(query: Vectors, vectors: Vectors, backend: Backend | None) -> NDArray[np.float32]:
+    """The similarity of each query token with each document token: a row for each query token."""
+    if isinstance(vectors, EightBitVectors):  # scaled after multiplying: those are fewer numbers
+        return _products(query, vectors.values, backend) * vectors.scales.astype(np.float32)
+    rows = widened(vectors, backend)
+    if (backend or default_backend()) == "numpy":
+        return np.asarray(query @ rows.T)
     import torch
 
-    rows = torch.from_numpy(widened(vectors, "torch"))
-    return _segment_maximum((torch.from_numpy(query) @ rows.T).numpy(), starts)
+    return np.asarray((torch.from_numpy(query) @ torch.from_numpy(rows).T).numpy())
 
 
 def _segment_maximum(similarity: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -122,13 +128,12 @@ def maxsim_many(queries: Sequence[Vectors], documents: Ragged, backend: Backend 
     """
     for query in queries:
         _check_query(query, documents)
-    product = _torch_matches if (backend or default_backend()) == "torch" else _numpy_matches
     scores = np.empty((len(queries), len(documents)), dtype=np.float32)
     groups = [(group, _stacked(queries, group)) for group in _groups([len(query) for query in queries])]
     for texts, rows in documents.chunks():
         starts = documents.offsets[texts] - rows.start
         for group, stacked in groups:
-            matches = product(stacked, documents.vectors[rows], starts)
+            matches = _segment_maximum(_products(stacked, stored_rows(documents.vectors, rows), backend), starts)
             ends = np.cumsum([len(queries[number]) for number in group])
             for number, own in zip(group, np.split(matches, ends[:-1], axis=1), strict=True):
                 scores[number, texts] = np.ascontiguousarray(own).sum(axis=1, dtype=np.float64)

@@ -83,15 +83,19 @@ class IndexedCorpus:
 
     @cached_property
     def means(self) -> Matrix:
-        """One mean vector a document, in the order of ``ids``; kept on disk once computed."""
+        """One mean vector a document, in the order of ``ids``; kept on disk once computed.
+
+        Of the dimensions that exclusions are judged by: pairs are alike in what they are about.
+        """
+        dimensions = self._operator.backbone.judging.dimensions
         if self._means_file.is_file():
             with suppress(ValueError, OSError):  # a damaged file is computed again
                 stored: Matrix = np.load(self._means_file, allow_pickle=False)
-                if stored.shape == (len(self.ids), self._reader.encoder.dimensions) and stored.dtype == np.float32:
+                if stored.shape == (len(self.ids), dimensions) and stored.dtype == np.float32:
                     return stored
         parts = []
         for start in range(0, len(self.ids), _READ):
-            encoded = self._reader.vectors(self.ids[start : start + _READ])
+            encoded = self._reader.vectors(self.ids[start : start + _READ]).leading(dimensions)
             parts.append(mean_vectors(encoded.windows.vectors, encoded.windows.offsets[encoded.offsets]))
             self._progress("reading vectors", min(start + _READ, len(self.ids)), len(self.ids))
         means = np.concatenate(parts)

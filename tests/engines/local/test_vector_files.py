@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ from contract import ids_of
 from made_up import DIMENSIONS, ENCODER, batch, query, ranking
 
 from excise.documents import Document
-from excise.engines import MANIFEST, LocalEngine
-from excise.engines.local.vector_files import EightBitVectors, packed, read_tokens
+from excise.engines import MANIFEST, EngineAddress, LocalEngine
+from excise.engines.local.vector_files import packed, read_tokens
 from excise.errors import BadIndex, InvalidInput
+from excise.vectors.eight_bit import EightBitVectors
 from excise.vectors.encoded import EncodedDocuments
-from excise.vectors.ragged import Ragged
+from excise.vectors.maxsim import Backend, maxsim
+from excise.vectors.ragged import Ragged, Vectors
 
 NAMES = [f"doc{i}" for i in range(40)]
 
@@ -94,3 +97,23 @@ def test_eight_bits_read_as_a_matrix() -> None:
     matrix = EightBitVectors(stored["vectors.i8"], stored["scales.f16"][:, 0])
     assert (matrix.shape, len(matrix), matrix.ndim) == ((4, 4), 4, 2)
     assert matrix[1:3] == pytest.approx(np.eye(4)[1:3], abs=0.001)
+
+
+def test_a_new_index_by_its_address_takes_eight_bits_and_an_old_one_stays_as_it_is(tmp_path: Path) -> None:
+    EngineAddress("local", str(tmp_path / "new")).create(ENCODER).add(*batch(NAMES[:4]))
+    LocalEngine.create(tmp_path / "old", ENCODER).add(*batch(NAMES[:4]))
+    for name, stored in (("new", "int8"), ("old", "f16")):
+        engine = EngineAddress("local", str(tmp_path / name)).create(ENCODER)
+        assert isinstance(engine, LocalEngine)
+        assert engine.reader().manifest.vectors == stored
+
+
+@pytest.mark.parametrize("backend", ["torch", "numpy"])
+def test_products_with_eight_bits_are_those_with_what_they_stand_for(backend: Backend) -> None:
+    rng = np.random.default_rng(3)
+    files = packed("int8", rng.standard_normal((5_000, 24)).astype(np.float32))
+    stored = EightBitVectors(files["vectors.i8"], files["scales.f16"][:, 0])
+    offsets = np.arange(0, 5_001, 50)
+    asked = rng.standard_normal((7, 24)).astype(np.float32)
+    expected = maxsim(asked, Ragged(stored[:], offsets), backend)
+    assert maxsim(asked, Ragged(cast(Vectors, stored), offsets), backend) == pytest.approx(expected, rel=1e-5)

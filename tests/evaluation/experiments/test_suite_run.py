@@ -208,7 +208,7 @@ def test_the_corpus_is_read_once_and_the_index_opened_once(
     evaluate(small_suite, "dev", "frozen,bm25,excise:oracle,second-look:oracle", tmp_path, limit=3, index=demo_index)
     assert opened("/small/corpus.jsonl") == 1
     for name in segments:
-        assert opened(f"/{name}/vectors.f16") == 1
+        assert opened(f"/{name}/vectors.i8") == 1
 
 
 def test_the_built_in_suite_is_indexed_once_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

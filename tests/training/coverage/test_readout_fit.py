@@ -179,13 +179,13 @@ def test_readouts_are_fitted_and_written_with_their_card(
     out = tmp_path / "new" / "coverage"
     fitted = make_readouts(out, [labels], corpora)
     assert read_readouts(out / READOUTS) == [fitted.own, fitted.any]
-    assert (fitted.own.backbone, fitted.own.weights) == ("minilm", minilm.weights_fingerprint)
+    assert (fitted.own.backbone, fitted.own.weights) == ("minilm", minilm.judging.weights_fingerprint)
     assert (fitted.any.weights, fitted.any.features) == (None, WORD_FEATURES)
     figures = json.loads((out / TRAINING).read_text())
     assert [row["domain"] for row in figures["own"]] == ["cars", "more", "together"]
     assert figures["any"][-1]["candidates"] == 20
     card = (out / CARD).read_text()
-    for part in ("labels.jsonl", "cars.jsonl", minilm.weights_fingerprint, "| together | 20 |", "| local |"):
+    for part in ("labels.jsonl", "cars.jsonl", minilm.judging.weights_fingerprint, "| together | 20 |", "| local |"):
         assert part in card
     assert str(tmp_path) not in card  # a card names no machine's folders
 

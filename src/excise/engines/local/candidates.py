@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.cores import on_all_cores
 from excise.engines.local.inverted_lists import Probes, probes_of
 from excise.engines.local.parts import Place
 from excise.engines.local.segment import Segment
@@ -115,15 +116,22 @@ def _best_places(
 
 
 def _exact(listed: Sequence[Listed], places: _Places, query: Vectors) -> NDArray[np.float32]:
-    scores = np.empty(len(places.rows), dtype=np.float32)
-    edges = np.flatnonzero(np.diff(places.segments)) + 1  # places are sorted by segment
-    for first, last in pairwise([0, *edges.tolist(), len(scores)]):
-        segment = listed[places.segments[first]].segment
-        step = max(1, _TOGETHER * len(segment) // len(segment.windows.vectors))
-        for start in range(first, last, step):
-            here = slice(start, min(start + step, last))
-            encoded = segment.picked(places.rows[here])
-            scores[here] = best_window(maxsim(query, encoded.windows), encoded.offsets)
+    def scored(here: slice) -> NDArray[np.float32]:
+        encoded = listed[places.segments[here.start]].segment.picked(places.rows[here])
+        return best_window(maxsim(query, encoded.windows), encoded.offsets)
+
+    scores = np.concatenate(list(on_all_cores(scored, _pieces(listed, places))))
     if not np.isfinite(scores).all():
         raise BadIndex("the index is damaged: it holds vectors that are not numbers.")
     return scores
+
+
+def _pieces(listed: Sequence[Listed], places: _Places) -> list[slice]:
+    """Places in pieces of one segment and about as many token vectors as are scored together."""
+    edges = np.flatnonzero(np.diff(places.segments)) + 1  # places are sorted by segment
+    pieces: list[slice] = []
+    for first, last in pairwise([0, *edges.tolist(), len(places.rows)]):
+        segment = listed[places.segments[first]].segment
+        step = max(1, _TOGETHER * len(segment) // len(segment.windows.vectors))
+        pieces += [slice(start, min(start + step, last)) for start in range(first, last, step)]
+    return pieces

@@ -92,9 +92,9 @@ class LocalEngine:
         exact
             compare a query with every document, however many there are.
         vectors
-            how a new index stores token vectors: "f16" (the default) or "int8", which takes half as much.
+            how a new index stores token vectors: "f16" (the default here) or "int8", which takes half as much.
         """
-        check_format(vectors or "f16")
+        chosen = check_format(vectors or "f16")
         path = Path(folder)
         try:
             names = os.listdir(path)
@@ -116,7 +116,7 @@ class LocalEngine:
             return engine
         if not all(name in (_LOCK, unfinished(Path(MANIFEST)).name) or is_segment_name(name) for name in names):
             raise BadIndex(f"{path} is not empty and is not an excise index; name a new folder.")
-        return cls(path, Snapshot(path, Manifest(encoder, vectors=vectors or "f16"), scan=exact), patience, exact)
+        return cls(path, Snapshot(path, Manifest(encoder, vectors=chosen), scan=exact), patience, exact)
 
     @classmethod
     def open(cls, folder: str | Path, *, patience: float = _PATIENCE, exact: bool = False) -> LocalEngine:

@@ -27,19 +27,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.cores import on_all_cores
 from excise.documents import Document
 from excise.engines.local.codebook import Codebook
 from excise.engines.local.stored_lists import read_lists
 from excise.engines.local.vector_files import format_of, gathered, mapped
 from excise.errors import BadIndex
 from excise.vectors.encoded import EncodedDocuments
-from excise.vectors.maxsim import maxsim_many
+from excise.vectors.maxsim import maxsim_many, stored_rows
 from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import best_window
 
 DOCUMENTS, IDS = "documents.jsonl", "ids.bin"
 OFFSETS = ("window_tokens", "document_windows", "document_lines")
 DIGESTS, ID_OFFSETS = "digests", "id_offsets"
+_SCAN_TOKENS = 65_536  # token vectors that one core compares at a time
 
 
 def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
@@ -137,7 +139,14 @@ class Segment:
 
     def scores(self, queries: Sequence[Vectors]) -> NDArray[np.float32]:
         """Every document's MaxSim score, that of its best window, for each query: queries by documents."""
-        by_window = maxsim_many(queries, self.windows)
+        pieces = list(self.windows.chunks(_SCAN_TOKENS))
+
+        def scored(piece: tuple[slice, slice]) -> NDArray[np.float32]:
+            windows, rows = piece
+            offsets = self._window_tokens[windows.start : windows.stop + 1] - rows.start
+            return maxsim_many(queries, Ragged(stored_rows(self.windows.vectors, rows), offsets))
+
+        by_window = np.concatenate(list(on_all_cores(scored, pieces)), axis=1)
         if not np.isfinite(by_window).all():
             raise BadIndex(f"{self.folder} is damaged: it holds vectors that are not numbers.")
         return np.stack([best_window(scores, self.document_windows) for scores in by_window])

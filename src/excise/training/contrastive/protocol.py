@@ -159,9 +159,10 @@ def train_learner(
 
 
 def fresh_learner(recipe: LearnerRecipe, kind: Kind, backbone: Backbone | None = None) -> Learner:
-    """An untrained learner; the seed decides its terms."""
+    """An untrained learner; the seed decides its terms. An adapter learns to judge, by what judging sees."""
     torch.manual_seed(recipe.arguments.seed)
-    return Learner.of(backbone or load_backbone(recipe.backbone), kind)
+    loaded = backbone or load_backbone(recipe.backbone)
+    return Learner.of(loaded.judging if kind == "adapter" else loaded, kind)
 
 
 def _chosen_rate(

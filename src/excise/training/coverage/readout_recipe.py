@@ -54,7 +54,7 @@ def make_readouts(
     progress
         called as documents are encoded.
     """
-    encoder = load_backbone(backbone)
+    encoder = load_backbone(backbone).judging
     graded = features_of([*labelled_searches(labels, corpora), *family_searches()], encoder, progress)
     rows, together = leave_one_out(graded)
     word_rows, word_together = leave_one_out(graded, WORD_FEATURES)

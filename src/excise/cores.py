@@ -1,6 +1,6 @@
-"""Every core busy: passes of an encoder in threads, each of which computes on one core.
+"""Every core busy: passes of an encoder, or blocks of documents, in threads, each of which computes on one core.
 
-A pass that is spread over the cores waits for the slowest of them at every product. A pass on each core waits for none.
+Work that is spread over the cores waits for the slowest of them at every product. A piece on each core waits for none.
 """
 
 from __future__ import annotations
