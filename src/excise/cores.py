@@ -16,9 +16,11 @@ Done = TypeVar("Done")
 
 
 def cores() -> int:
-    """How many threads torch computes with in this thread."""
-    import torch
-
+    """How many threads torch computes with in this thread; one where there is no torch."""
+    try:
+        import torch
+    except ImportError:
+        return 1
     return torch.get_num_threads()
 
 
@@ -32,7 +34,7 @@ def on_all_cores(work: Callable[[Given], Done], tasks: Sequence[Given]) -> Itera
     >>> list(on_all_cores(len, ["one", "three"]))
     [3, 5]
     """
-    own = cores()
+    own = cores() if len(tasks) > 1 else 1
     threads = min(own, len(tasks))
     if threads < 2:
         yield from map(work, tasks)
