@@ -27,6 +27,7 @@ from excise.evaluation.measures.significance import compare
 from excise.suites.suites import Suite, load_suite
 from excise.training.projection import fitted_rows
 from excise.vectors.eight_bit import EightBitVectors
+from excise.vectors.encoded import leading
 from excise.vectors.maxsim import maxsim_many
 from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import best_window
@@ -47,12 +48,6 @@ class Variant(NamedTuple):
 
 FULL = Variant(384, "f16")
 VARIANTS = (FULL, Variant(384, "int8"), Variant(128, "f16"), *(Variant(d, "int8") for d in (128, 192, 248, 256)))
-
-
-def kept(vectors: Vectors, variant: Variant) -> Vectors:
-    """Rotated vectors cut to the leading dimensions, of length one."""
-    shorter = vectors[:, : variant.dimensions]
-    return np.asarray(shorter / np.linalg.norm(shorter, axis=1, keepdims=True))
 
 
 def as_stored(vectors: Vectors, variant: Variant) -> Vectors:
@@ -83,8 +78,8 @@ def scores_of(suite: Suite, documents: list[Document]) -> dict[Variant, NDArray[
         encoded = backbone.encode_documents([document.full_text for document in batch])
         rotated = encoded.windows.vectors.astype(np.float32) @ rows.T
         for variant in VARIANTS:
-            store = Ragged(as_stored(kept(rotated, variant), variant), encoded.windows.offsets)
-            found = maxsim_many([kept(query, variant) for query in queries], store)
+            store = Ragged(as_stored(leading(rotated, variant.dimensions), variant), encoded.windows.offsets)
+            found = maxsim_many([leading(query, variant.dimensions) for query in queries], store)
             for own, by_window in zip(scores[variant], found, strict=True):
                 own[start : start + len(batch)] = best_window(by_window, encoded.offsets)
         print(f"\r{start + len(batch):,} of {len(documents):,} documents", end="", file=sys.stderr)
