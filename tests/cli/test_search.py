@@ -113,6 +113,19 @@ def test_the_demo_shows_both_rankings(tmp_path: Path) -> None:
     assert "excise" in shown.output
 
 
+def test_the_demo_builds_its_own_index_again(
+    monkeypatch: pytest.MonkeyPatch, plain_checkpoint: Path, corpus_file: Path, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in (".excise-demo", "kept"):
+        arguments = ["index", str(corpus_file), "--index", folder, "--backbone", str(plain_checkpoint)]
+        assert runner.invoke(app, arguments).exit_code == 0
+    shown = runner.invoke(app, ["demo"])
+    assert shown.exit_code == 0
+    assert "building it again" in shown.output
+    assert runner.invoke(app, ["demo", "--index", "kept"]).exit_code != 0
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [

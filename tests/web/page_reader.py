@@ -49,8 +49,8 @@ class Answer:
         return max(self.removed, key=lambda row: row["probability"])
 
     def halfway(self) -> float:
-        """A caution, as the slider has it, at which the likeliest document goes and the least likely one stays."""
-        least = min(row["probability"] for row in self.removed)
+        """A caution, as the slider has it, at which the likeliest document goes, and one that the page showed stays."""
+        least = min(row["probability"] for row in self.removed if row["frozen_rank"] <= len(self.frozen))
         value = round(STEP * (int(least / STEP) + 1), 2)
         assert least < value <= self.likeliest["probability"]
         return value

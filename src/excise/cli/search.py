@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -16,7 +17,7 @@ import typer
 
 from excise.cli.bar import bar
 from excise.cli.places import CollectionOption, EngineOption, KeyOption, OptionOption, UrlOption, place_of
-from excise.errors import InvalidInput
+from excise.errors import BackboneError, InvalidInput
 
 if TYPE_CHECKING:
     from excise.results import IndexReport
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from excise.search.workers import Workers
 
 DEMO_QUERY = "home bread baking, but not rye"
+DEMO_INDEX = Path(".excise-demo")
 _LINES = 256  # queries read from stdin and answered at a time
 
 
@@ -159,7 +161,7 @@ def detect_command(
 def demo_command(
     query: Annotated[str, typer.Argument(help="What to look for in the bundled corpus.")] = DEMO_QUERY,
     exclude: Annotated[list[str] | None, typer.Option("--exclude", "-x", help="Name the topic yourself.")] = None,
-    index: Annotated[Path, typer.Option("--index", "-i", help="Where the demo index is kept.")] = Path(".excise-demo"),
+    index: Annotated[Path, typer.Option("--index", "-i", help="Where the demo index is kept.")] = DEMO_INDEX,
     svg: Annotated[Path | None, typer.Option(help="Also write the picture to a file.")] = None,
 ) -> None:
     """Index the bundled corpus and search it as the frozen index would and with excise, side by side."""
@@ -171,7 +173,14 @@ def demo_command(
 
     operator = load()
     with bundled.corpus() as corpus:
-        _index_with_bar(operator, [corpus], index, skip_bad=False)
+        try:
+            _index_with_bar(operator, [corpus], index, skip_bad=False)
+        except BackboneError:
+            if index != DEMO_INDEX:  # what is kept elsewhere may be more than the demo's
+                raise
+            typer.echo("The demo index is of another version of excise: building it again.", err=True)
+            shutil.rmtree(index)
+            _index_with_bar(operator, [corpus], index, skip_bad=False)
     frozen, excised = operator.search(query, exclude=()), operator.search(query, exclude=exclude or None)
     screen = Console(record=True, width=110) if svg else Console()
     screen.print(side_by_side(frozen, excised))
