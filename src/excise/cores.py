@@ -5,12 +5,15 @@ Work that is spread over the cores waits for the slowest of them at every produc
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
-from threading import Barrier
+from functools import cache
+from threading import Barrier, Lock
 from typing import TypeVar
 
+_beginning = Lock()
 Given = TypeVar("Given")
 Done = TypeVar("Done")
 
@@ -34,11 +37,25 @@ def on_all_cores(work: Callable[[Given], Done], tasks: Sequence[Given]) -> Itera
     >>> list(on_all_cores(len, ["one", "three"]))
     [3, 5]
     """
-    own = cores() if len(tasks) > 1 else 1
-    threads = min(own, len(tasks))
+    threads = cores() if len(tasks) > 1 else 1
     if threads < 2:
         yield from map(work, tasks)
         return
+    with _beginning:
+        pool = _pool(threads)
+    results = [pool.submit(copy_context().run, work, task) for task in tasks]
+    try:
+        for result in results:
+            yield result.result()
+    finally:
+        for result in results:
+            result.cancel()
+        wait(results)
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that stay, and compute on one core each: new ones for each search would cost as much as they gain."""
     import torch
 
     begun = Barrier(threads + 1)
@@ -48,12 +65,19 @@ def on_all_cores(work: Callable[[Given], Done], tasks: Sequence[Given]) -> Itera
         torch.set_num_threads(1)
         begun.wait()
 
-    pool = ThreadPoolExecutor(threads, initializer=begin)
-    try:
-        results = [pool.submit(copy_context().run, work, task) for task in tasks]
-        begun.wait()
-        torch.set_num_threads(own)  # the number of a thread is also that of all threads begun after it
-        for result in results:
-            yield result.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    pool = ThreadPoolExecutor(threads, "excise", initializer=begin)
+    for _ in range(threads):
+        pool.submit(int)  # the pool begins a thread with each of its first tasks
+    begun.wait()
+    torch.set_num_threads(threads)  # the number of a thread is also that of all threads begun after it
+    return pool
+
+
+def _forked() -> None:
+    """A fork has none of its parent's threads, and nobody who would open its lock."""
+    global _beginning
+    _beginning = Lock()
+    _pool.cache_clear()
+
+
+os.register_at_fork(after_in_child=_forked)

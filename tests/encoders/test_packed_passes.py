@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.resources import files
 from pathlib import Path
 from threading import get_ident
@@ -128,6 +129,23 @@ def test_tasks_run_on_one_core_each_and_leave_the_caller_as_it_was() -> None:
     assert get_ident() not in {thread for *_, thread in seen}
     assert torch.get_num_threads() == 2
     assert list(on_all_cores(lambda _: torch.get_num_threads(), [0])) == [2]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_the_same_threads_serve_every_call() -> None:
+    def served() -> set[int]:
+        return set(on_all_cores(lambda _: get_ident(), range(50)))
+
+    assert len(served() | served() | served()) <= 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_forked_process_begins_threads_of_its_own() -> None:
+    assert list(on_all_cores(abs, [-1, -2])) == [1, 2]
+    child = os.fork()
+    if not child:
+        os._exit(0 if list(on_all_cores(abs, [-3, -4])) == [3, 4] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.usefixtures("two_threads")
