@@ -141,7 +141,7 @@ def _tiny_bert(folder: Path) -> None:
 
     torch.manual_seed(0)
     config = BertConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, max_position_embeddings=128
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, max_position_embeddings=256
     )
     BertModel(config).save_pretrained(folder)
     AutoTokenizer.from_pretrained(str(MODEL_DIR)).save_pretrained(folder)

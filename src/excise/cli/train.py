@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from excise.cli.bar import bar
+from excise.errors import InvalidInput
 
 Out = Annotated[Path, typer.Option("--out", help="The folder that is written to.")]
 Backbone = Annotated[str, typer.Option(help="Preset name, hub id, or folder of the encoder.")]
@@ -31,6 +32,11 @@ train = typer.Typer(no_args_is_help=True, help="Rebuild the weights that ship wi
 def train_detector_command(
     out: Annotated[Path, typer.Option("--out", help="The folder that the detector is written to.")],
     data: Annotated[Path | None, typer.Option(help="Folder of public query sets, for learning.")] = None,
+    start: Annotated[
+        Path | None, typer.Option(help="The folder of a detector to train further; its encoder and rank stay.")
+    ] = None,
+    rehearse: Annotated[float, typer.Option(help="With --start: share of the older rows that it sees again.")] = 0.33,
+    keep: Annotated[float, typer.Option(help="With --start: share of its weights of before in what is written.")] = 0,
     backbone: Annotated[str, typer.Option(help="The encoder to adapt.")] = "minilm",
     rank: Annotated[int, typer.Option(help="Rank of the low-rank terms; 0 trains whole layers.")] = 32,
     last_layers: Annotated[int, typer.Option(help="Layers that are adapted, the last ones.")] = 6,
@@ -44,25 +50,31 @@ def train_detector_command(
     probes: Annotated[
         bool, typer.Option(help="Retrain with the probe files too; else what was measured is what is written.")
     ] = True,
+    later: Annotated[bool, typer.Option(help="Learn from the rows that were written later too.")] = True,
     threads: Annotated[int, typer.Option(help="Threads that torch may use.")] = 2,
 ) -> None:
     """Train the detector (about an hour on two cores). An interrupted run goes on at its last epoch."""
     import torch
 
-    from excise.topics.detector import DetectorConfig
+    from excise.topics.detector import DetectorConfig, read_config
     from excise.training.detector.detector_recipe import DetectorRecipe, make_detector
+    from excise.training.detector.further import Start
     from excise.training.detector.tagging import LEARNING_RATES, DetectorArguments
 
     torch.set_num_threads(threads)
+    config, further = DetectorConfig(encoder=backbone, rank=rank, last_layers=last_layers), None
+    if start is not None:
+        if not learning_rate:
+            raise InvalidInput("a detector is trained further at a rate that you name: --learning-rate.")
+        config, further = read_config(start), Start(start, rehearse, keep)
     arguments = DetectorArguments(
         learning_rate=learning_rate or LEARNING_RATES[-1],
         epochs=epochs,
         batch_tokens=batch_tokens,
-        head_rate=1.0 if rank else 10.0,  # low-rank terms start from nothing, as the heads do
+        head_rate=1.0 if config.rank else 10.0,  # low-rank terms start from nothing, as the heads do
         seed=seed,
     )
-    config = DetectorConfig(encoder=backbone, rank=rank, last_layers=last_layers)
-    recipe = DetectorRecipe(data, generated, most_plain, limit, probes, config, arguments)
+    recipe = DetectorRecipe(data, generated, most_plain, limit, probes, config, arguments, further, later)
     with bar() as progress:
         reports = make_detector(recipe, out, not learning_rate, progress)
     from excise.cli.render import show

@@ -8,7 +8,8 @@ the threshold. It needs the text of the query only, so the shipped one serves an
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -38,7 +39,7 @@ WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
 COMPANION = "companion"  # a folder in the detector's, with another one that reads along
 REACH = "reach.safetensors"  # how far inputs of the encoder's linear maps reach: what eight bits must hold
 ENCODER, TOKENIZER = "config.json", "tokenizer.json"  # only where the encoder is the detector's own
-_MEMBER = 0.36  # a token belongs to a topic above this probability, or above half of the likeliest one's
+_MEMBER = 0.5  # a token belongs to a topic above this share of the likeliest one's probability
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
 
 
@@ -112,19 +113,38 @@ class Detector:
         return cls(tagger, encoder.tokenizer, config)
 
     @classmethod
+    def to_train_on(cls, folder: str | Path) -> Detector:
+        """A detector that :meth:`save_pretrained` wrote, in floats, to be trained further; without its companion."""
+        from safetensors.torch import load_file
+
+        from excise.encoders.bert import Bert, attend_to_all
+        from excise.encoders.lora import unfreeze
+
+        path = Path(folder)
+        with _named(path):
+            config = read_config(path)
+            state = load_file(path / WEIGHTS)
+            if config.rank:
+                detector = cls.untrained(config)
+                detector.tagger.load_state(state)
+                return detector
+            tagger, tokenizer = _whole(path, state)
+        if isinstance(tagger.encoder, Bert):
+            attend_to_all(tagger.encoder)
+        unfreeze(tagger.encoder, config.last_layers)
+        return cls(tagger, tokenizer, config)
+
+    @classmethod
     def from_pretrained(cls, folder: str | Path) -> Detector:
         """Load a detector that :meth:`save_pretrained` wrote, with the companion in its folder where there is one."""
-        from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         path = Path(folder)
-        try:
-            config = DetectorConfig(**json.loads((path / CONFIG).read_text(encoding="utf-8")))
+        with _named(path):
+            config = read_config(path)
             state = load_file(path / WEIGHTS)
             whole = _whole(path, state) if config.rank == 0 else None
             reach = load_file(path / REACH) if (path / REACH).exists() else None
-        except (OSError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
-            raise BackboneError(f"{path} does not hold a detector: {error}.") from error
         companion = cls.from_pretrained(path / COMPANION)._in_eight_bits() if (path / COMPANION).is_dir() else None
         if whole is not None:
             return cls(*whole, config, companion, reach)._in_eight_bits()
@@ -281,7 +301,7 @@ def _chances(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 def _detection(query: str, read: _Reading, threshold: float) -> Detection:
     if read.score <= threshold:
         return Detection(query, False, read.score, ())
-    member = min(_MEMBER, float(read.chances.max()) / 2)  # whatever fired must be a topic, the whole of it
+    member = _MEMBER * float(read.chances.max())
     tokens = ((int(a), int(b), float(chance)) for (a, b), chance in zip(read.spans, read.chances, strict=True))
     return Detection(query, True, read.score, read_topics(query, tokens, member))
 
@@ -306,6 +326,23 @@ def _encoder(config: DetectorConfig) -> TokenEncoder:
     if config.rank == 0:
         attend_to_all(own.bert)
     return own
+
+
+@contextmanager
+def _named(folder: Path) -> Iterator[None]:
+    """Say of which folder something is wrong that does not hold a detector."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
+        raise BackboneError(f"{folder} does not hold a detector: {error}.") from error
+
+
+def read_config(folder: Path) -> DetectorConfig:
+    """The configuration of a detector that was written to a folder."""
+    with _named(folder):
+        return DetectorConfig(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
 
 
 def _whole(folder: Path, stored: dict[str, Tensor]) -> tuple[TokenTagger, TextTokenizer]:

@@ -71,8 +71,9 @@ class TokenTagger(nn.Module):
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Put trained weights in."""
-        if len(state.get("head.weight", ())) == 1:
+        if "query.weight" not in state:
             self.query = None
+        if len(state.get("head.weight", ())) == 1:
             state = {**state, **_three_tags(state["head.weight"], state["head.bias"])}
         own = self.state()
         if own.keys() != state.keys() or any(own[name].shape != state[name].shape for name in own):

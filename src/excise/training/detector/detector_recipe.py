@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from excise.training.detector.examples import (
     public_examples,
     written_examples,
 )
+from excise.training.detector.further import Start, rehearsed, train_further
 from excise.training.detector.tagging import LEARNING_RATES, DetectorArguments, span_scores, train_detector
 from excise.training.detector.validation import (
     REPORT_HEADER,
@@ -31,12 +33,22 @@ from excise.training.detector.validation import (
 )
 from excise.training.epochs import with_loss
 
+OWN_CARD = "TRAINING.md"  # the card of a detector that is one of a pair
+FIRST_CARD = "FIRST.md"  # that of a detector which was trained further
 SAMPLES = 256  # training queries that show how large numbers grow in the encoder
 
 
 @dataclass(frozen=True)
 class DetectorRecipe:
-    """What a detector is trained on and how."""
+    """What a detector is trained on and how.
+
+    Parameters
+    ----------
+    start
+        the detector to train further, in place of fresh weights.
+    later
+        whether to learn from the rows that were written later too.
+    """
 
     data: Path | None
     generated: int
@@ -45,6 +57,8 @@ class DetectorRecipe:
     probes: bool
     config: DetectorConfig
     arguments: DetectorArguments
+    start: Start | None = None
+    later: bool = True
 
     def examples(self, probes_held_out: bool) -> tuple[list[Example], list[Example]]:
         """Training and held-out examples. The bundled dev families are always held out."""
@@ -52,11 +66,13 @@ class DetectorRecipe:
         rows = [
             *own_examples(),
             *probe_examples(probes_held_out),
-            *written_examples(),
+            *written_examples(self.later),
             *generated_examples(self.generated, seed),
             *(public_examples(self.data, seed) if self.data else ()),
         ]
         train = balanced(rows, seed, self.most_plain)
+        if self.start is not None:
+            train = rehearsed(train, self.start.rehearse, seed)
         held = [row for row in rows if row.held_out]
         return train[: self.limit], held if self.limit is None else held[:: max(1, len(held) // self.limit)]
 
@@ -75,19 +91,36 @@ def make_detector(
         best = max(rates, key=lambda rate: (round(rates[rate], 4), -rate))  # ties go to the smaller rate
         recipe = replace(recipe, arguments=replace(recipe.arguments, learning_rate=best))
     train, held = recipe.examples(probes_held_out=True)
-    told = with_loss(progress, "measuring")
-    twin = train_detector(train, recipe.arguments, recipe.config, told, out / "validation-run")
+    twin = _trained(recipe, train, "measuring", out / "validation-run", progress)
     judged = _as_loaded(twin, recipe.config, out, train)
     calibration = choose_threshold(span_scores(judged, held), held, recipe.config.threshold)
     recipe = replace(recipe, config=replace(recipe.config, threshold=calibration.threshold))
     reports = validate(Detector(judged.tagger, judged.tokenizer, recipe.config), held)
     if recipe.probes:
         train, _ = recipe.examples(probes_held_out=False)
-        told = with_loss(progress, "training")
-        twin = train_detector(train, recipe.arguments, recipe.config, told, out / "final-run")
+        twin = _trained(recipe, train, "training", out / "final-run", progress)
     _as_loaded(twin, recipe.config, out, train)
     _write_card(out, recipe, len(train), reports, calibration, rates)
+    if recipe.start is not None:
+        _keep_card(recipe.start.folder, out)
     return reports
+
+
+def _keep_card(folder: Path, out: Path) -> None:
+    """Copy the card of the detector that was trained further, which says how to make it."""
+    for name in (OWN_CARD, "README.md"):  # in the folder of a pair, the second is the pair's
+        if (folder / name).exists():
+            shutil.copyfile(folder / name, out / FIRST_CARD)
+            return
+
+
+def _trained(
+    recipe: DetectorRecipe, train: Sequence[Example], title: str, checkpoints: Path, progress: Progress
+) -> Detector:
+    told = with_loss(progress, title)
+    if recipe.start is not None:
+        return train_further(recipe.start, train, recipe.arguments, told, checkpoints)
+    return train_detector(train, recipe.arguments, recipe.config, told, checkpoints)
 
 
 def _as_loaded(trained: Detector, config: DetectorConfig, out: Path, train: Sequence[Example]) -> Detector:
@@ -129,10 +162,14 @@ def _write_card(
     command = f"excise train detector --out DIR --epochs {recipe.arguments.epochs} --seed {recipe.arguments.seed}"
     command += f" --learning-rate {0 if rates else recipe.arguments.learning_rate:g} --generated {recipe.generated}"
     command += f" --most-plain {recipe.most_plain}" + (" --data DATA" if recipe.data else "")
-    command += f" --rank {recipe.config.rank} --last-layers {recipe.config.last_layers}"
     command += f" --batch-tokens {recipe.arguments.batch_tokens}"
-    command += "" if recipe.config.encoder == "minilm" else " --backbone BASE"
+    if recipe.start is not None:
+        command += f" --start FIRST --rehearse {recipe.start.rehearse:g} --keep {recipe.start.keep:g}"
+    else:
+        command += f" --rank {recipe.config.rank} --last-layers {recipe.config.last_layers}"
+        command += "" if recipe.config.encoder == "minilm" else " --backbone BASE"
     command += "" if recipe.probes else " --no-probes"
+    command += "" if recipe.later else " --no-later"
     rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))
     public = (
         ", and public query sets (ExcluIR queries; MS MARCO, NQ and Million Query queries; SciFact and NFCorpus\n"
@@ -149,13 +186,20 @@ def _write_card(
     adapted = f"A rank-{config.rank} low-rank adaptation of the encoder's last {config.last_layers} layers"
     if config.rank == 0:
         adapted = f"An encoder of its own, its last {config.last_layers} layers trained, eight bits a weight,"
+    further = ""
+    if recipe.start is not None:
+        further = (
+            f"- [FIRST]({FIRST_CARD}) was trained further, on the rows that were written later and "
+            f"{recipe.start.rehearse:.0%} of the others;\n"
+            f"  {recipe.start.keep:.0%} of what is written are its weights.\n"
+        )
     card = f"""# Detector on {Path(config.encoder).name}
 
 {adapted} with a head that tags tokens and one that judges the query.
 It marks the words of a query that name an excluded topic, and fires above {config.threshold}.
 
 - Command: `{command}`
-- Data: {trained_on:,} queries: the bundled suite's train families, hand-written pairs and decoys,
+{further}- Data: {trained_on:,} queries: the bundled suite's train families, hand-written pairs and decoys,
   {"the probe files, " if recipe.probes else ""}generated pairs{public if recipe.data else ""}.
 - Seed: {recipe.arguments.seed}. Arguments: `{json.dumps(asdict(recipe.arguments))}`
 - Learning rates tried (held-out Youden's J after one pass over a sample): {tried}

@@ -25,6 +25,9 @@ WRITTEN = (
     *("implicit_fifth", "implicit_sixth", "implicit_seventh", "compound_second"),
     *("explicit", "explicit_more", "explicit_fifth", "aspects", "described", "forms_more", "odd", "traps"),
 )
+LATER = "later"  # how the names of rows begin that a first training has not seen
+WRITTEN_LATER = ("domains_first", "domains_second", "domains_third")
+DECOYS_LATER = ("decoys_domains",)
 DECOYS = ("decoys", "decoys_more", "decoys_third", "decoys_fourth", "decoys_fifth")
 
 
@@ -87,16 +90,18 @@ def probe_examples(held_out: bool) -> Iterator[Example]:
         yield Example(row["nofire"]["text"], (), "trap-nofire", "trap", held_out, pair)
 
 
-def written_examples() -> Iterator[Example]:
-    """Minimal pairs and decoys that were written by hand for training."""
-    for name in WRITTEN:
+def written_examples(later: bool = True) -> Iterator[Example]:
+    """Minimal pairs and decoys that were written for training; those that were written later too, or not."""
+    for name in (*WRITTEN, *(WRITTEN_LATER if later else ())):
+        source = f"{LATER if name in WRITTEN_LATER else 'written'}-{name}"
         for number, row in enumerate(_rows(_data(f"detector/{name}.jsonl"))):
-            fire, source, pair = row["fire"], f"written-{name}", f"{name} {number}"
+            fire, pair = row["fire"], f"{name} {number}"
             yield _example(fire["text"], fire["excluded"], source, fire["form"], pair=pair)
             yield Example(row["nofire"]["text"], (), source, "partner", pair=pair)
-    for name in DECOYS:
+    for name in (*DECOYS, *(DECOYS_LATER if later else ())):
+        source = f"{LATER if name in DECOYS_LATER else 'written'}-decoys"
         for row in _rows(_data(f"detector/{name}.jsonl")):
-            yield Example(row["text"], (), "written-decoys", "decoy")
+            yield Example(row["text"], (), source, "decoy")
 
 
 def generated_examples(pairs: int, seed: int) -> Iterator[Example]:

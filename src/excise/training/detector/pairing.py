@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
 from excise.topics.detector import COMPANION, CONFIG, ENCODER, REACH, TOKENIZER, WEIGHTS, Detector
-from excise.training.detector.detector_recipe import SAMPLES
+from excise.training.detector.detector_recipe import FIRST_CARD, OWN_CARD, SAMPLES
 from excise.training.detector.examples import Example, balanced, own_examples, public_examples
 from excise.training.detector.tagging import span_scores
 from excise.training.detector.validation import REPORT_HEADER, THRESHOLDS, GroupReport, report_rows, validate
 
 # How many ordinary queries of each source may fire at most.
 ORDINARY = {"plain": 0.001, "scifact": 0.01, "nfcorpus": 0.01}
-_KEPT = (WEIGHTS, REACH, CONFIG, ENCODER, TOKENIZER, "NOTICE")
-_OWN_CARD = "TRAINING.md"
+_KEPT = (WEIGHTS, REACH, CONFIG, ENCODER, TOKENIZER, "NOTICE", FIRST_CARD)
 
 
 def pair_detectors(first: Path, companion: Path, data: Path, out: Path, seed: int = 0) -> list[GroupReport]:
@@ -78,7 +77,7 @@ def _copied(folder: Path, out: Path) -> None:
         if (folder / name).exists():
             shutil.copyfile(folder / name, out / name)
     if (folder / "README.md").exists():
-        shutil.copyfile(folder / "README.md", out / _OWN_CARD)
+        shutil.copyfile(folder / "README.md", out / OWN_CARD)
 
 
 def _write_card(out: Path, reports: Sequence[GroupReport], threshold: float, seed: int) -> None:
@@ -90,7 +89,7 @@ Both read a query, and the mean of their logits counts, for each token and for t
 
 - Command: `excise train pair FIRST COMPANION --out DIR --data DATA --seed {seed}`
 - Each was trained by itself, with the command, the data and the seed of its own card:
-  [FIRST]({_OWN_CARD}), [COMPANION]({COMPANION}/{_OWN_CARD}).
+  [FIRST]({OWN_CARD}), [COMPANION]({COMPANION}/{OWN_CARD}).
 - Threshold: the least at which ordinary queries that were held out stay within their budgets ({budgets}).
 
 Neither of the two has seen a query of this table in training; the threshold was chosen with the ordinary ones in

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from excise.encoders.tokens import TextTokenizer
 from excise.errors import InvalidInput
-from excise.topics.detector import Detector, DetectorConfig
+from excise.topics.detector import WEIGHTS, Detector, DetectorConfig
 from excise.topics.tagger import TokenTagger
 from excise.topics.words import is_content
 from excise.training.detector.examples import Example
@@ -83,6 +83,7 @@ def train_detector(
     config: DetectorConfig | None = None,
     progress: StepProgress | None = None,
     checkpoints: Path | None = None,
+    start: Path | None = None,
 ) -> Detector:
     """Train a detector.
 
@@ -96,24 +97,26 @@ def train_detector(
         called with (steps done, steps in all, loss).
     checkpoints
         a folder that keeps the state after each epoch; a run that is called again with it goes on from there.
+    start
+        the folder of a detector to train further, in place of a configuration and fresh weights.
     """
     torch.manual_seed(arguments.seed)
-    detector = Detector.untrained(config)
+    detector = Detector.untrained(config) if start is None else Detector.to_train_on(start)
     items = [_item(detector.tokenizer, example, arguments.max_tokens) for example in examples]
     tagger, average = detector.tagger, _Average(detector.tagger, arguments.averaging)
     trained, optimizer = _optimizer(tagger, arguments)
     together = _pairs(examples)
     plan = [list(_batches(items, together, arguments, epoch)) for epoch in range(arguments.epochs)]
     steps = sum(len(batches) for batches in plan)
-    run = json.dumps({**asdict(arguments), "examples": _digest(examples)}, sort_keys=True)
-    start, kept = resume(checkpoints, optimizer, run)
-    before = done = sum(len(batches) for batches in plan[:start])
+    run = _run(examples, arguments, start)
+    first, kept = resume(checkpoints, optimizer, run)
+    before = done = sum(len(batches) for batches in plan[:first])
     if kept:
         tagger.load_state(average.resumed(kept, before))
     scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: rate_at(before + step, steps, arguments.warmup)
     )
-    for epoch in range(start, arguments.epochs):
+    for epoch in range(first, arguments.epochs):
         tagger.train()
         torch.manual_seed(arguments.seed * 1000 + epoch)
         varied = _varied(detector.tokenizer, examples, items, arguments, epoch)
@@ -130,9 +133,17 @@ def train_detector(
     return detector
 
 
-def _digest(examples: Sequence[Example]) -> str:
+def _run(examples: Sequence[Example], arguments: DetectorArguments, start: Path | None) -> str:
+    """What makes a run the same as another."""
     rows = [[example.text, example.spans] for example in examples]
-    return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
+    told = {**asdict(arguments), "examples": _digest(json.dumps(rows).encode())}
+    if start is not None:
+        told["start"] = _digest((start / WEIGHTS).read_bytes())
+    return json.dumps(told, sort_keys=True)
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=8).hexdigest()
 
 
 def _item(tokenizer: TextTokenizer, example: Example, max_tokens: int) -> _Item:
@@ -258,7 +269,8 @@ def _loss(tagger: TokenTagger, batch: Sequence[Sequence[_Item]], arguments: Dete
     strongest = judged.excluded.masked_fill(~content, -30.0).amax(dim=1)
     fires = torch.tensor([float(item.fires) for item in items])
     query_loss = nn.functional.binary_cross_entropy_with_logits(strongest, fires)
-    query_loss = query_loss + 0.5 * nn.functional.binary_cross_entropy_with_logits(judged.query, fires)
+    if judged.query is not None:
+        query_loss = query_loss + 0.5 * nn.functional.binary_cross_entropy_with_logits(judged.query, fires)
     loss = token_loss / len(items) / 8 + arguments.query_weight * query_loss
     firsts = np.cumsum([0, *(len(unit) for unit in batch)])[:-1]
     paired = [int(first) for first, unit in zip(firsts, batch, strict=True) if [i.fires for i in unit] == [True, False]]
