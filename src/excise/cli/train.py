@@ -66,6 +66,10 @@ def train_detector_command(
     if start is not None:
         if not learning_rate:
             raise InvalidInput("a detector is trained further at a rate that you name: --learning-rate.")
+        if not later:
+            raise InvalidInput(
+                "a detector is trained further on the rows that were written later: not with --no-later."
+            )
         config, further = read_config(start), Start(start, rehearse, keep)
     arguments = DetectorArguments(
         learning_rate=learning_rate or LEARNING_RATES[-1],

@@ -82,5 +82,5 @@ def test_the_command_trains_further(trained: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "FIRST.md").read_text() == "how the first one was made"
     refused = CliRunner().invoke(app, [*command[:5], str(tmp_path), *command[6:]])
     assert isinstance(refused.exception, BackboneError)
-    refused = CliRunner().invoke(app, [*command, "--learning-rate", "0"])
-    assert isinstance(refused.exception, InvalidInput)
+    for senseless in (["--learning-rate", "0"], ["--no-later"]):
+        assert isinstance(CliRunner().invoke(app, [*command, *senseless]).exception, InvalidInput)

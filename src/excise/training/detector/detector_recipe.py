@@ -186,8 +186,11 @@ def _write_card(
     adapted = f"A rank-{config.rank} low-rank adaptation of the encoder's last {config.last_layers} layers"
     if config.rank == 0:
         adapted = f"An encoder of its own, its last {config.last_layers} layers trained, eight bits a weight,"
-    further = ""
+    further, unseen = "", "Nothing in the table was seen in training."
     if recipe.start is not None:
+        unseen = (
+            f"Nothing in the table was seen in this training; {FIRST_CARD} says whether the first one saw the probes."
+        )
         further = (
             f"- [FIRST]({FIRST_CARD}) was trained further, on the rows that were written later and "
             f"{recipe.start.rehearse:.0%} of the others;\n"
@@ -206,7 +209,7 @@ It marks the words of a query that name an excluded topic, and fires above {conf
 - Threshold: {calibration.verdict} (spread of J {calibration.spread:.4f}, twice its standard error
   {calibration.noise:.4f}, admissible {admissible}).
 
-{twin if recipe.probes else "Nothing in the table was seen in training."}
+{twin if recipe.probes else unseen}
 
 | {" | ".join(REPORT_HEADER)} |
 | {" | ".join("---" for _ in REPORT_HEADER)} |

@@ -33,7 +33,7 @@ class Start:
     """
 
     folder: Path
-    rehearse: float = 1 / 3
+    rehearse: float = 0.33
     keep: float = 0.0
 
     def __post_init__(self) -> None:
