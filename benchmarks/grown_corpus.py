@@ -13,18 +13,19 @@ import numpy as np
 
 from excise.documents import Document
 from excise.engines import LocalEngine
+from excise.engines.local.vector_files import COMPACT
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.ragged import Ragged, Vectors
 
-NOISE = 0.03  # a dimension: cosines of about 0.95 with the real vector at 128 dimensions
+NOISE = 0.34  # as a vector's length: cosines of about 0.95 with the real vector
 BATCH = 65_536  # documents a commit: what the engine merges smaller ones up to
 
 
 def grown(source: LocalEngine, folder: Path, documents: int, tokens: int) -> float:
     """Build an index of so many documents of so many tokens; returns the seconds that the engine itself took."""
     reader = source.reader()
-    vectors = np.concatenate([np.asarray(part.segment.windows.vectors) for part in reader.parts])
-    engine = LocalEngine.create(folder, reader.encoder)
+    vectors = np.concatenate([part.segment.windows.vectors[:].astype(np.float16) for part in reader.parts])
+    engine = LocalEngine.create(folder, reader.encoder, vectors=COMPACT)
     rng = np.random.default_rng(documents)
     seconds = 0.0
     for start in range(len(engine.reader()), documents, BATCH):
@@ -45,7 +46,7 @@ def _documents(vectors: Vectors, count: int, tokens: int, rng: np.random.Generat
     for first in range(0, len(starts), 4096):
         rows = (starts[first : first + 4096, None] + np.arange(half)).ravel()
         moved = vectors[rows].astype(np.float32)
-        moved += NOISE * rng.standard_normal(moved.shape, dtype=np.float32)
+        moved += NOISE / np.sqrt(moved.shape[1]) * rng.standard_normal(moved.shape, dtype=np.float32)
         moved /= np.linalg.norm(moved, axis=1, keepdims=True)
         made[first * half : first * half + len(rows)] = moved
     offsets = np.arange(0, len(made) + 1, 2 * half, dtype=np.int64)

@@ -1,6 +1,7 @@
 """Every core busy: passes of an encoder, or blocks of documents, in threads, each of which computes on one core.
 
-Work that is spread over the cores waits for the slowest of them at every product. A piece on each core waits for none.
+Work that is spread over the cores waits for the slowest of them at every product. A piece on each core waits for none,
+and neither does a single one: the few products of a query take twice as long while torch wakes its other threads.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def on_all_cores(work: Callable[[Given], Done], tasks: Sequence[Given]) -> Itera
     >>> list(on_all_cores(len, ["one", "three"]))
     [3, 5]
     """
-    threads = cores() if len(tasks) > 1 else 1
+    threads = cores()
     if threads < 2:
         yield from map(work, tasks)
         return

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from excise.errors import InvalidInput
-from excise.vectors import maxsim as module
+from excise.vectors import arithmetic
 from excise.vectors.maxsim import POOLINGS, best_matches, evidence, maxsim, maxsim_many
 from excise.vectors.ragged import Ragged
 
@@ -33,7 +33,7 @@ def test_a_score_never_depends_on_the_neighbours(seed: int, sizes: list[int]) ->
 
 @given(seeds, lengths, st.lists(st.integers(1, 300), max_size=6), st.sampled_from(["torch", "numpy"]))
 def test_queries_together_score_as_each_alone(
-    seed: int, sizes: list[int], query_sizes: list[int], backend: module.Backend
+    seed: int, sizes: list[int], query_sizes: list[int], backend: arithmetic.Backend
 ) -> None:
     rng = np.random.default_rng(seed)
     documents = Ragged.of([unit_vectors(rng, size).astype(np.float16) for size in sizes])
@@ -63,13 +63,13 @@ def test_torch_and_numpy_agree(seed: int, sizes: list[int], precision: type) -> 
 
 
 def test_numpy_serves_where_there_is_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    module.default_backend.cache_clear()
-    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    arithmetic.default_backend.cache_clear()
+    monkeypatch.setattr(arithmetic, "find_spec", lambda _: None)
     try:
         assert maxsim(np.eye(2), Ragged.of([np.eye(2)])).tolist() == [2.0]
-        assert module.default_backend() == "numpy"
+        assert arithmetic.default_backend() == "numpy"
     finally:
-        module.default_backend.cache_clear()
+        arithmetic.default_backend.cache_clear()
 
 
 @settings(max_examples=25)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.cores import cores, on_all_cores
+from excise.cores import Done, Given, cores, on_all_cores
 from excise.encoders.batching import batches
 from excise.encoders.fingerprints import remembered, weights_hash
 from excise.errors import BackboneError, InvalidInput
@@ -199,19 +199,22 @@ class Backbone:
         most, frozen = self.length("query"), len(texts) - adapted
         lengths = self._lengths(texts, "query")
         parts: list[tuple[list[int], int]] = [(list(range(len(texts))), adapted)] if texts else []
-        room = self.encoder.pass_tokens
+        room = self._pass_tokens(lengths)
         if len(texts) * max(lengths, default=0) > room:
             parts = [(places, 0) for places in batches(lengths[:frozen], room)]
             parts += [([frozen + i for i in places], len(places)) for places in batches(lengths[frozen:], room)]
-        rows: dict[int, _Row] = {}
-        for places, switched in parts:
+
+        def read(part: tuple[list[int], int]) -> dict[int, _Row]:
+            places, switched = part
             second = Second(terms, switched) if terms is not None and switched else None
             with torch.inference_mode():
                 found = self.encoder.each([texts[i] for i in places], "query", most, second)
-            rows |= {
+            return {
                 i: _Row(one.vectors.float().cpu().numpy(), one.mask.cpu().numpy())
                 for i, one in zip(places, found, strict=True)
             }
+
+        rows = dict(row for own in self._spread(read, parts) for row in own.items())
         return [rows[i] for i in range(len(texts))]
 
     def _as_query(self, text: str, vectors: Vectors, mask: NDArray[np.bool_]) -> EncodedQuery:
@@ -260,20 +263,22 @@ class Backbone:
             return sum(lengths[i] for i in places)
 
         done = 0
-        for tokens in self._spread(fill, lengths):
+        for tokens in self._spread(fill, list(batches(lengths, self._pass_tokens(lengths)))):
             done += tokens
             if progress is not None:
                 progress(float(done / room[-1]))
         offsets = np.concatenate([[0], np.cumsum([len(document) for document in cut])]).astype(np.int64)
         return EncodedDocuments(_closed_up(vectors, room[:-1], kept), offsets)
 
-    def _spread(self, fill: Callable[[list[int]], int], lengths: Sequence[int]) -> Iterator[int]:
-        """Passes over texts of like length, on all cores where the encoder is faster that way."""
-        if not self.encoder.in_threads:
-            return map(fill, batches(lengths, self.encoder.pass_tokens))
-        share = -(-sum(lengths) // cores())  # a small job is cut too, for every core to have a part of it
-        least = min(_LEAST_TOKENS, self.encoder.pass_tokens)
-        return on_all_cores(fill, list(batches(lengths, max(least, min(share, self.encoder.pass_tokens)))))
+    def _pass_tokens(self, lengths: Sequence[int]) -> int:
+        """How many tokens go through the encoder together; a small job is cut too, for every core to have a part."""
+        most = self.encoder.pass_tokens
+        share = -(-sum(lengths) // cores()) if self.encoder.in_threads else most
+        return max(min(_LEAST_TOKENS, most), min(share, most))
+
+    def _spread(self, work: Callable[[Given], Done], passes: Sequence[Given]) -> Iterator[Done]:
+        """Passes over texts, on all cores where the encoder is faster that way."""
+        return on_all_cores(work, passes) if self.encoder.in_threads else map(work, passes)
 
     def length(self, task: Task) -> int:
         """The most tokens of a query or of a document's window; what is longer is cut."""

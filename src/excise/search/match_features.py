@@ -36,8 +36,8 @@ from excise.documents import Document
 from excise.rules.decision import Floats
 from excise.rules.titles import titled_by
 from excise.topics.words import is_content
+from excise.vectors.arithmetic import default_backend, widened
 from excise.vectors.encoded import EncodedDocuments
-from excise.vectors.maxsim import default_backend, widened
 from excise.vectors.ragged import Vectors
 
 VECTOR_FEATURES = ("evidence", "weakest", "local", "places", "opening", "semantic", "tokens")
@@ -191,15 +191,16 @@ def _any_number(word: str) -> str:
 
 def _by_words(topic: str, document: Document) -> list[float]:
     pattern, text = topic_pattern(topic), document.full_text
+    lowered = text.lower()
     places = []
-    if _may_hold(text, text.lower(), pattern.first_letters):
+    if _may_hold(text, lowered, pattern.first_letters):
         places = [match.start() for match in pattern.phrase.finditer(text)]
     return [
         float(bool(places)),
         1.0 - places[0] / len(text) if places else 0.0,
         float(np.log1p(len(places))),
-        _found(pattern, text),
-        _found(pattern, document.title),
+        _found(pattern, text, lowered),
+        _found(pattern, document.title, document.title.lower()),
     ]
 
 
@@ -208,8 +209,7 @@ def _by_title(topic: str, titles: Sequence[str]) -> Floats:
     return np.column_stack([own, (1.0 - own) * own.max()])
 
 
-def _found(pattern: _Pattern, text: str) -> float:
-    lowered = text.lower()
+def _found(pattern: _Pattern, text: str, lowered: str) -> float:
     found = (
         _may_hold(text, lowered, letters) and word.search(text) is not None
         for word, letters in zip(pattern.words, pattern.letters, strict=True)

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from excise.cores import on_all_cores
 from excise.documents import Corpus, Document, read_documents
 from excise.encoders.adapter import Adapter
 from excise.encoders.backbone import DEFAULT, Backbone, load_backbone
 from excise.encoders.cache import DEFAULT_BYTES, EmbeddingCache
-from excise.engines.base import Engine, expect
+from excise.engines.base import Engine, Found, expect
 from excise.engines.catalogue import EngineAddress, address_of
 from excise.errors import BadCorpus, BadIndex, InvalidInput
 from excise.filters import read_where
@@ -29,7 +30,7 @@ from excise.search.indexing import IndexProgress, add_new
 from excise.search.inputs import check_k, read_candidates
 from excise.search.models import SHIPPED, SearchModels
 from excise.search.pipeline import Pipeline, decide, shortlisted
-from excise.search.stages import Judgement
+from excise.search.stages import Judgement, SearchVectors, Weighed
 from excise.search.workers import Workers, add_with_workers
 from excise.settings import Settings, resolve
 
@@ -195,10 +196,8 @@ class Excise:
             clock.lap_encoding(searches)
             found = self.pipeline.find(reader, searches, k, filtered)
             clock.lap("candidates")
-            weighed = [
-                self.pipeline.weigh(search, shortlisted(one)) if search.topics and len(one) else None
-                for search, one in zip(searches, found, strict=True)
-            ]
+            spread = map if self.settings.reembed else on_all_cores  # re-embedding takes all cores by itself
+            weighed = list(spread(self._weighed, list(zip(searches, found, strict=True))))
             clock.lap("evidence")
             judged = [None if one is None else decide(one, self.settings) for one in weighed]
             clock.lap("rule")
@@ -208,6 +207,11 @@ class Excise:
                 else:
                     results.append(self._result(detection, judgement, k, clock))
         return results
+
+    def _weighed(self, searched: tuple[SearchVectors, Found]) -> Weighed | None:
+        """What is known of the candidates of a search that excludes something, if it found any."""
+        search, found = searched
+        return self.pipeline.weigh(search, shortlisted(found)) if search.topics and len(found) else None
 
     def rerank(
         self, query: str, candidates: Iterable[Any], exclude: Sequence[str] | str | None = None, k: int | None = None

@@ -28,11 +28,12 @@ from excise.search.match_features import FEATURES, match_features
 from excise.search.models import SearchModels
 from excise.search.passages import topic_passage
 from excise.search.stages import Judgement, SearchVectors, Shortlist, Weighed
-from excise.search.weighing import evidence_of, maxsim_of
+from excise.search.weighing import evidence_of, maxsim_of, maxsims_of
 from excise.settings import Settings
 from excise.text import checked_query
 from excise.topics.locate import named_places
-from excise.vectors.encoded import EncodedQuery
+from excise.vectors.encoded import EncodedQuery, leading
+from excise.vectors.ragged import Vectors
 
 if TYPE_CHECKING:
     from excise.encoders.adapter import Adapter
@@ -139,13 +140,13 @@ class Pipeline:
         search, shortlist = search.leading(judged_by), replace(shortlist, vectors=shortlist.vectors.leading(judged_by))
         if self.settings.reembed and self.adapter is not None:
             search, shortlist = self._reembedded(search, shortlist, self.adapter)
-        residual = maxsim_of(search.residual, shortlist.vectors)
+        scores = maxsims_of(self._readings(search, shortlist), shortlist.vectors)
         topics = tuple(topic.text for topic in search.detection.topics)
         if self.settings.rule == "paper":
             evidence = evidence_of(search.topics, shortlist.vectors, self.settings.pooling)
-            return Weighed(shortlist, topics, evidence, residual)
-        signals = self._signals(search, shortlist, topics, residual / len(search.residual))
-        return Weighed(shortlist, topics, signals.strongest, self._fused(search, shortlist, residual), signals)
+            return Weighed(shortlist, topics, evidence, scores[0])
+        signals = self._signals(search, shortlist, topics, scores[0] / len(search.residual))
+        return Weighed(shortlist, topics, signals.strongest, np.mean(scores, axis=0), signals)
 
     def _signals(
         self, search: SearchVectors, shortlist: Shortlist, topics: Sequence[str], relevance: Floats
@@ -176,15 +177,16 @@ class Pipeline:
         scores = shortlist.scores if shortlist.foreign else maxsim_of(query.vectors, vectors)
         return SearchVectors.of(search.detection, query, topics), replace(shortlist, vectors=vectors, scores=scores)
 
-    def _fused(self, search: SearchVectors, shortlist: Shortlist, scores: Floats) -> Floats:
-        """The mean of the residual scores and of those that the adapter's reading of the query gives."""
-        adapter = None if shortlist.foreign else self._second_reader
+    def _readings(self, search: SearchVectors, shortlist: Shortlist) -> list[Vectors]:
+        """The query without its topics, and what the adapter reads it as, where that counts too."""
+        adapter = None if shortlist.foreign or self.settings.rule == "paper" else self._second_reader
         if adapter is None:
-            return scores
+            return [search.residual]
         second = search.second
         if second is None:
             second = adapter.encode_query(search.detection.query).outside(search.places)
-        return (scores + maxsim_of(second, shortlist.vectors)) / 2
+            second = leading(second, search.residual.shape[1])
+        return [search.residual, second]
 
     def judge(self, search: SearchVectors, shortlist: Shortlist) -> Judgement:
         """Weigh a shortlist and decide."""

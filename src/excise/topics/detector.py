@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.cores import on_all_cores
 from excise.encoders.backbone import DEFAULT, load_backbone
 from excise.encoders.batching import PADDED_TOKENS, batches, padded
 from excise.errors import BackboneError, InvalidInput
@@ -248,9 +249,8 @@ class Detector:
         parts = [self.tokenizer.parts(query, _WINDOW, _WINDOW // 3) for query in queries]
         flat = [(query, part) for query, own in zip(queries, parts, strict=True) for part in own]
         read: list[_Reading] = [_NOTHING] * len(flat)
-        # Eight-bit weights read one text at a time, which is what makes a batch change nothing.
-        room = 1 if self._eight_bits else PADDED_TOKENS
-        for batch in batches([len(part.ids) for _, part in flat], room):
+
+        def fill(batch: list[int]) -> None:
             ids, mask = padded([flat[i][1].ids for i in batch])
             with torch.inference_mode():
                 judged = self.tagger(ids, mask)
@@ -258,6 +258,10 @@ class Detector:
             whole = [None] * len(batch) if judged.query is None else judged.query.tolist()
             for i, *row in zip(batch, excluded, whole, strict=True):
                 read[i] = _reading(*flat[i], *row)
+
+        # Eight-bit weights read one text at a time, which is what makes a batch change nothing.
+        room = 1 if self._eight_bits else PADDED_TOKENS
+        list(on_all_cores(fill, list(batches([len(part.ids) for _, part in flat], room))))
         firsts = np.cumsum([0, *(len(own) for own in parts)])
         return [_joined(read[a:b]) for a, b in pairwise(firsts.tolist())]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.vectors.arithmetic import scaled
 from excise.vectors.ragged import Vectors
 
 
@@ -31,7 +32,7 @@ class EightBitVectors:
         return len(self.values)
 
     def __getitem__(self, rows: slice) -> Vectors:
-        return self.values[rows].astype(np.float32) * self.scales[rows].astype(np.float32)[:, None]
+        return scaled(self.values[rows], self.scales[rows])
 
     def part(self, rows: slice) -> EightBitVectors:
         """Some rows as they are stored."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.vectors.ragged import Ragged, Vectors
+from excise.vectors.arithmetic import of_length_one
+from excise.vectors.ragged import Ragged, Vectors, ranges, starts
 
 
 def leading(vectors: Vectors, dimensions: int) -> Vectors:
@@ -22,8 +23,7 @@ def leading(vectors: Vectors, dimensions: int) -> Vectors:
     """
     if vectors.shape[1] <= dimensions:
         return vectors
-    shorter = np.asarray(vectors[:, :dimensions], dtype=np.float32)
-    return np.asarray(shorter / np.maximum(np.linalg.norm(shorter, axis=1, keepdims=True), 1e-9))
+    return of_length_one(vectors[:, :dimensions])
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,23 +65,24 @@ class EncodedDocuments:
     def of(cls, documents: Sequence[Ragged]) -> EncodedDocuments:
         """From the windows of each document."""
         windows = [document[i] for document in documents for i in range(len(document))]
-        counts = [len(document) for document in documents]
-        return cls(Ragged.of(windows), np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+        return cls(Ragged.of(windows), starts([len(document) for document in documents]))
 
     def leading(self, dimensions: int) -> EncodedDocuments:
         """The leading dimensions of all token vectors (:func:`leading`)."""
         return EncodedDocuments(Ragged(leading(self.windows.vectors, dimensions), self.windows.offsets), self.offsets)
 
-    def joined(self, other: EncodedDocuments) -> EncodedDocuments:
-        """The documents of both, one after the other."""
-        windows = [part.windows[i] for part in (self, other) for i in range(len(part.windows))]
-        return EncodedDocuments(
-            Ragged.of(windows), np.concatenate([self.offsets, other.offsets[1:] + self.offsets[-1]])
-        )
+    def joined(self, *others: EncodedDocuments) -> EncodedDocuments:
+        """The documents of all of them, one after the other."""
+        parts = [self, *others]
+        tokens = np.concatenate([np.diff(part.windows.offsets) for part in parts])
+        windows = Ragged(np.concatenate([part.windows.vectors for part in parts]), starts(tokens))
+        return EncodedDocuments(windows, starts(np.concatenate([np.diff(part.offsets) for part in parts])))
 
-    def taken(self, positions: Sequence[int]) -> EncodedDocuments:
+    def taken(self, positions: Sequence[int] | NDArray[np.int64]) -> EncodedDocuments:
         """Some of the documents, in the order asked for."""
-        return EncodedDocuments.of([self.document(i) for i in positions])
+        chosen = np.asarray(positions, dtype=np.int64)
+        first, last = self.offsets[chosen], self.offsets[chosen + 1]
+        return EncodedDocuments(self.windows.taken(ranges(first, last)), starts(last - first))
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,16 @@ installed, and in numpy otherwise, with equal results.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from importlib.util import find_spec
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
+from excise.vectors.arithmetic import Backend, default_backend, widened
 from excise.vectors.eight_bit import EightBitVectors
 from excise.vectors.ragged import Ragged, Vectors
 
-Backend = Literal["torch", "numpy"]
 Pooling = Literal["mean", "max", "top-m", "per-topic"]
 
 _PRODUCT_TOKENS = 512  # query tokens multiplied with a chunk of document tokens at a time: 16 MB of products
@@ -62,21 +60,6 @@ def _check_query(query: Vectors, documents: Ragged) -> None:
             f"the query has {query.shape[1]} dimensions and the documents have {documents.vectors.shape[1]}: "
             "they come from different encoders."
         )
-
-
-@cache
-def default_backend() -> Backend:
-    """What products are computed with: torch where it is installed."""
-    return "torch" if find_spec("torch") else "numpy"
-
-
-def widened(vectors: Vectors, backend: Backend | None = None) -> NDArray[np.float32]:
-    """Vectors in single precision. torch is six times as fast at it as numpy."""
-    if (backend or default_backend()) == "numpy":
-        return vectors.astype(np.float32)
-    import torch
-
-    return np.asarray(torch.from_numpy(vectors if vectors.flags.writeable else vectors.copy()).float().numpy())
 
 
 def stored_rows(vectors: Vectors, rows: slice) -> Vectors:

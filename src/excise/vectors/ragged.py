@@ -15,6 +15,29 @@ Vectors = NDArray[Any]
 _CHUNK_TOKENS = 2_048  # token vectors widened and multiplied at a time: they stay in the processor's cache
 
 
+def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
+    """Where each of several pieces starts, and the end.
+
+    Examples
+    --------
+    >>> starts([2, 3]).tolist()
+    [0, 2, 5]
+    """
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers from each first up to each last, one after the other.
+
+    Examples
+    --------
+    >>> ranges(np.array([7, 0]), np.array([9, 1])).tolist()
+    [7, 8, 0]
+    """
+    lengths = last - first
+    return np.asarray(np.repeat(last - np.cumsum(lengths), lengths) + np.arange(int(lengths.sum())))
+
+
 @dataclass(frozen=True, eq=False)
 class Ragged:
     """Token vectors of several texts: text i owns rows ``offsets[i]`` to ``offsets[i + 1]`` of ``vectors``.
@@ -44,8 +67,7 @@ class Ragged:
         """From one matrix of token vectors per text."""
         if not texts:
             raise InvalidInput("there are no texts to stack.")
-        lengths = [len(text) for text in texts]
-        return cls(np.concatenate(texts), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        return cls(np.concatenate(texts), starts([len(text) for text in texts]))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -53,6 +75,11 @@ class Ragged:
     def __getitem__(self, index: int) -> Vectors:
         index = range(len(self))[index]
         return self.vectors[self.offsets[index] : self.offsets[index + 1]]
+
+    def taken(self, texts: NDArray[np.int64]) -> Ragged:
+        """Some of the texts, in the order asked for."""
+        first, last = self.offsets[texts], self.offsets[texts + 1]
+        return Ragged(self.vectors[ranges(first, last)], starts(last - first))
 
     def chunks(self, tokens: int = _CHUNK_TOKENS) -> Iterator[tuple[slice, slice]]:
         """Runs of whole texts of about ``tokens`` token vectors: (which texts, which rows)."""

@@ -15,9 +15,10 @@ from excise.documents import Document
 from excise.engines import MANIFEST, EngineAddress, LocalEngine
 from excise.engines.local.vector_files import packed, read_tokens
 from excise.errors import BadIndex, InvalidInput
+from excise.vectors.arithmetic import Backend
 from excise.vectors.eight_bit import EightBitVectors
 from excise.vectors.encoded import EncodedDocuments
-from excise.vectors.maxsim import Backend, maxsim
+from excise.vectors.maxsim import maxsim
 from excise.vectors.ragged import Ragged, Vectors
 
 NAMES = [f"doc{i}" for i in range(40)]

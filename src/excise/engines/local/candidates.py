@@ -25,7 +25,7 @@ from excise.vectors.windows import best_window
 _BLOCK, _LARGE_BLOCK = 256, 1_024  # documents after which is asked whether to go on: more where they are short
 _BLOCK_TOKENS = 32_768
 _LEAST_BLOCKS, _MOST_BLOCKS = 3, 64
-_TOGETHER = 4_096  # token vectors, about, that are copied and scored at a time: they stay in the processor's cache
+_TOGETHER = 8_192  # token vectors, about, that are copied and scored at a time: they stay in the processor's cache
 
 
 class Listed(NamedTuple):

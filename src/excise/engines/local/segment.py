@@ -35,24 +35,13 @@ from excise.engines.local.vector_files import format_of, gathered, mapped
 from excise.errors import BadIndex
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.maxsim import maxsim_many, stored_rows
-from excise.vectors.ragged import Ragged, Vectors
+from excise.vectors.ragged import Ragged, Vectors, ranges, starts
 from excise.vectors.windows import best_window
 
 DOCUMENTS, IDS = "documents.jsonl", "ids.bin"
 OFFSETS = ("window_tokens", "document_windows", "document_lines")
 DIGESTS, ID_OFFSETS = "digests", "id_offsets"
 _SCAN_TOKENS = 65_536  # token vectors that one core compares at a time
-
-
-def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
-    """Where each of several pieces starts, and the end.
-
-    Examples
-    --------
-    >>> starts([2, 3]).tolist()
-    [0, 2, 5]
-    """
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 class StoredIds(NamedTuple):
@@ -88,7 +77,7 @@ class Segment:
             self.format, self.dimensions = format_of(sizes), dimensions
             tokens = int(self._window_tokens[-1])
             self.windows = Ragged(mapped(self.format, folder, tokens, dimensions), self._window_tokens)
-            self._lines = np.memmap(folder / DOCUMENTS, dtype=np.uint8, mode="r")
+            self._lines = np.memmap(folder / DOCUMENTS, dtype=np.uint8, mode="r").view(np.ndarray)
             self._own_ids = None
             if IDS in sizes:
                 self._own_ids = StoredIds((folder / IDS).read_bytes(), _offsets(folder / f"{ID_OFFSETS}.npy"))
@@ -164,26 +153,19 @@ class Segment:
         """Every document's metadata. Parsed when a search first filters, and shared by all states with this segment."""
         return [self.document(row).metadata for row in range(len(self))]
 
-    def vectors(self, row: int) -> Ragged:
-        """The token vectors of a document's windows."""
-        first, last = self.document_windows[row : row + 2]
-        tokens = self._window_tokens[first : last + 1]
-        return Ragged(self.windows.vectors[tokens[0] : tokens[-1]], tokens - tokens[0])
+    def read(self, rows: NDArray[np.int64]) -> EncodedDocuments:
+        """The token vectors of some documents, at least one, as numbers."""
+        found = self.picked(rows)
+        return EncodedDocuments(Ragged(found.windows.vectors[:], found.windows.offsets), found.offsets)
 
     def picked(self, rows: NDArray[np.int64]) -> EncodedDocuments:
-        """The token vectors of some documents, at least one, copied out of the file."""
+        """The token vectors of some documents, at least one, copied out of the file as they are stored."""
         first, last = self.document_windows[rows], self.document_windows[rows + 1]
-        windows = _ranges(first, last)
+        windows = ranges(first, last)
         lengths = self._window_tokens[windows + 1] - self._window_tokens[windows]
         ends = self._window_tokens[last].tolist()
         vectors = gathered(self.windows.vectors, self._window_tokens[first].tolist(), ends)
         return EncodedDocuments(Ragged(vectors, starts(lengths)), starts(last - first))
-
-
-def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers from each first up to each last, one after the other."""
-    lengths = last - first
-    return np.repeat(last - np.cumsum(lengths), lengths) + np.arange(int(lengths.sum()))
 
 
 def _offsets(path: Path) -> NDArray[np.int64]:

@@ -19,18 +19,11 @@ from excise.engines.local.inverted_lists import InvertedLists
 from excise.engines.local.listing import lists_of_added, lists_of_merged
 from excise.engines.local.manifest import SegmentEntry
 from excise.engines.local.parts import Part
-from excise.engines.local.segment import (
-    DIGESTS,
-    DOCUMENTS,
-    ID_OFFSETS,
-    IDS,
-    OFFSETS,
-    Segment,
-    starts,
-)
+from excise.engines.local.segment import DIGESTS, DOCUMENTS, ID_OFFSETS, IDS, OFFSETS, Segment
 from excise.engines.local.stored_lists import write_lists
 from excise.engines.local.vector_files import STORED_HALF, packed, token_bytes
 from excise.vectors.encoded import EncodedDocuments
+from excise.vectors.ragged import starts
 
 _CHUNK_BYTES = 4 * 1024 * 1024
 _LENGTHS = (*OFFSETS, ID_OFFSETS)

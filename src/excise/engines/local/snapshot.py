@@ -159,7 +159,12 @@ class Snapshot:
         if not places:
             none = np.empty((0, self.encoder.dimensions), dtype=STORED_HALF)
             return EncodedDocuments(Ragged(none, np.zeros(1, dtype=np.int64)), np.zeros(1, dtype=np.int64))
-        return EncodedDocuments.of([self.parts[place.part].segment.vectors(place.row) for place in places])
+        asked = np.array(places, dtype=np.int64)
+        order = np.argsort(asked[:, 0], kind="stable")  # each segment's documents are copied out together
+        numbers, firsts = np.unique(asked[order, 0], return_index=True)
+        rows = np.split(asked[order, 1], firsts[1:])
+        first, *others = (self.parts[int(number)].segment.read(own) for number, own in zip(numbers, rows, strict=True))
+        return first.joined(*others).taken(np.argsort(order)) if others else first
 
 
 def _matching(segment: Segment, where: Where) -> NDArray[np.bool_]:
