@@ -51,6 +51,9 @@ def train_detector_command(
         bool, typer.Option(help="Retrain with the probe files too; else what was measured is what is written.")
     ] = True,
     later: Annotated[bool, typer.Option(help="Learn from the rows that were written later too.")] = True,
+    leave_out: Annotated[
+        list[str] | None, typer.Option(help="A file of written rows not to learn from; repeat it.")
+    ] = None,
     threads: Annotated[int, typer.Option(help="Threads that torch may use.")] = 2,
 ) -> None:
     """Train the detector (about an hour on two cores). An interrupted run goes on at its last epoch."""
@@ -78,7 +81,8 @@ def train_detector_command(
         head_rate=1.0 if config.rank else 10.0,  # low-rank terms start from nothing, as the heads do
         seed=seed,
     )
-    recipe = DetectorRecipe(data, generated, most_plain, limit, probes, config, arguments, further, later)
+    left_out = tuple(leave_out or ())
+    recipe = DetectorRecipe(data, generated, most_plain, limit, probes, config, arguments, further, later, left_out)
     with bar() as progress:
         reports = make_detector(recipe, out, not learning_rate, progress)
     from excise.cli.render import show

@@ -40,8 +40,8 @@ def scaled(values: NDArray[Any], scales: NDArray[Any], backend: Backend | None =
         return np.asarray(values.astype(np.float32) * factors)
     import torch
 
-    wide = torch.from_numpy(values if values.flags.writeable else values.copy()).float()
-    return np.asarray((wide * torch.from_numpy(factors)).numpy())
+    own = torch.from_numpy(values if values.flags.writeable else values.copy())
+    return np.asarray(own.to(torch.float32, copy=True).mul_(torch.from_numpy(factors)).numpy())
 
 
 def of_length_one(rows: NDArray[Any], backend: Backend | None = None) -> NDArray[np.float32]:

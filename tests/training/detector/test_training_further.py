@@ -75,12 +75,13 @@ def test_shares_are_shares(rehearse: float, keep: float) -> None:
 def test_the_command_trains_further(trained: Path, tmp_path: Path) -> None:
     (trained / "README.md").write_text("how the first one was made")
     command = ["train", "detector", "--out", str(tmp_path / "out"), "--start", str(trained), "--keep", "0.5"]
-    command += ["--limit", "40", "--epochs", "1", "--generated", "20", "--no-probes"]
+    command += ["--limit", "40", "--epochs", "1", "--generated", "20", "--no-probes", "--leave-out", "decoys"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
-    assert "--start FIRST --rehearse 0.33 --keep 0.5" in (tmp_path / "out" / "README.md").read_text()
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "--start FIRST --rehearse 0.33 --keep 0.5 --no-probes --leave-out decoys" in card
     assert (tmp_path / "out" / "FIRST.md").read_text() == "how the first one was made"
     refused = CliRunner().invoke(app, [*command[:5], str(tmp_path), *command[6:]])
     assert isinstance(refused.exception, BackboneError)
-    for senseless in (["--learning-rate", "0"], ["--no-later"]):
+    for senseless in (["--learning-rate", "0"], ["--no-later"], ["--leave-out", "riddles"]):
         assert isinstance(CliRunner().invoke(app, [*command, *senseless]).exception, InvalidInput)

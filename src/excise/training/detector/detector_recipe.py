@@ -48,6 +48,8 @@ class DetectorRecipe:
         the detector to train further, in place of fresh weights.
     later
         whether to learn from the rows that were written later too.
+    left_out
+        files of written rows that are not learned from.
     """
 
     data: Path | None
@@ -59,6 +61,7 @@ class DetectorRecipe:
     arguments: DetectorArguments
     start: Start | None = None
     later: bool = True
+    left_out: tuple[str, ...] = ()
 
     def examples(self, probes_held_out: bool) -> tuple[list[Example], list[Example]]:
         """Training and held-out examples. The bundled dev families are always held out."""
@@ -66,7 +69,7 @@ class DetectorRecipe:
         rows = [
             *own_examples(),
             *probe_examples(probes_held_out),
-            *written_examples(self.later),
+            *written_examples(self.later, self.left_out),
             *generated_examples(self.generated, seed),
             *(public_examples(self.data, seed) if self.data else ()),
         ]
@@ -170,6 +173,7 @@ def _write_card(
         command += "" if recipe.config.encoder == "minilm" else " --backbone BASE"
     command += "" if recipe.probes else " --no-probes"
     command += "" if recipe.later else " --no-later"
+    command += "".join(f" --leave-out {name}" for name in recipe.left_out)
     rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))
     public = (
         ", and public query sets (ExcluIR queries; MS MARCO, NQ and Million Query queries; SciFact and NFCorpus\n"

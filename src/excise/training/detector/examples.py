@@ -7,13 +7,13 @@ search queries, the SciFact and NFCorpus training queries) are read from a data 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from excise.errors import BadCorpus
+from excise.errors import BadCorpus, InvalidInput
 from excise.suites.jsonlines import read_objects
 from excise.topics.locate import occurrences
 from excise.training.detector.generator import minimal_pairs
@@ -26,7 +26,7 @@ WRITTEN = (
     *("explicit", "explicit_more", "explicit_fifth", "aspects", "described", "forms_more", "odd", "traps"),
 )
 LATER = "later"  # how the names of rows begin that a first training has not seen
-WRITTEN_LATER = ("domains_first", "domains_second", "domains_third")
+WRITTEN_LATER = ("domains_first", "domains_second", "domains_third", "domains_fourth")
 DECOYS_LATER = ("decoys_domains",)
 DECOYS = ("decoys", "decoys_more", "decoys_third", "decoys_fourth", "decoys_fifth")
 
@@ -90,15 +90,36 @@ def probe_examples(held_out: bool) -> Iterator[Example]:
         yield Example(row["nofire"]["text"], (), "trap-nofire", "trap", held_out, pair)
 
 
-def written_examples(later: bool = True) -> Iterator[Example]:
-    """Minimal pairs and decoys that were written for training; those that were written later too, or not."""
+def written_examples(later: bool = True, left_out: Collection[str] = ()) -> Iterator[Example]:
+    """Minimal pairs and decoys that were written for training.
+
+    Parameters
+    ----------
+    later
+        those that were written later, too.
+    left_out
+        the names of files to leave out.
+
+    Examples
+    --------
+    >>> sources = {example.source for example in written_examples(left_out=["domains_fourth"])}
+    >>> "later-domains_third" in sources, "later-domains_fourth" in sources
+    (True, False)
+    """
+    unknown = set(left_out) - {*WRITTEN, *WRITTEN_LATER, *DECOYS, *DECOYS_LATER}
+    if unknown:
+        raise InvalidInput(f"there are no rows called {', '.join(sorted(unknown))} to leave out.")
     for name in (*WRITTEN, *(WRITTEN_LATER if later else ())):
+        if name in left_out:
+            continue
         source = f"{LATER if name in WRITTEN_LATER else 'written'}-{name}"
         for number, row in enumerate(_rows(_data(f"detector/{name}.jsonl"))):
             fire, pair = row["fire"], f"{name} {number}"
             yield _example(fire["text"], fire["excluded"], source, fire["form"], pair=pair)
             yield Example(row["nofire"]["text"], (), source, "partner", pair=pair)
     for name in (*DECOYS, *(DECOYS_LATER if later else ())):
+        if name in left_out:
+            continue
         source = f"{LATER if name in DECOYS_LATER else 'written'}-decoys"
         for row in _rows(_data(f"detector/{name}.jsonl")):
             yield Example(row["text"], (), source, "decoy")
