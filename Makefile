@@ -72,8 +72,8 @@ $(VENV)/.docs: $(VENV)/.runtime
 docs: $(VENV)/.docs      ## the documentation as a site, in site/: every link checked, nothing fetched
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# make bench BENCH='--sizes 1000 10000 100000 1000000' takes 8 GB of disk and most of an hour.
-bench: $(VENV)/.dev      ## what a search costs at several sizes; writes docs/performance.md
+# make bench BENCH='--sizes 1000 10000 100000 1000000' takes 8 GB of disk and half an hour; benchmarks/bench.py has more options.
+bench: $(VENV)/.dev      ## what searching, excluding and indexing cost; writes docs/performance.md
 	$(BIN)/python benchmarks/bench.py $(BENCH)
 
 lint: $(VENV)/.dev       ## ruff: lint and format

@@ -114,6 +114,17 @@ def parts(source: Path, options: argparse.Namespace) -> dict[str, dict[str, Any]
     return found
 
 
+def command(options: argparse.Namespace) -> str:
+    """How this was called; folders of the machine are left out."""
+    told = "python benchmarks/bench.py --sizes " + " ".join(map(str, sorted(options.sizes)))
+    told += f" --most {options.most} --exact {options.exact}"
+    told += " --source INDEX" if options.source else ""
+    told += " --queries QUERIES" if options.queries else ""
+    told += "".join(f' --index "{one.partition("=")[0]}=INDEX"' for one in options.index)
+    told += f" --cross-encoder {options.cross_encoder.name}" if options.cross_encoder else ""
+    return told + (f" --engines {' '.join(options.engines)}" if options.engines else "")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000], help="documents of grown corpora")
@@ -142,7 +153,7 @@ def main() -> None:
     ]
     rows = [grown_size(size, source, options) for size in sorted(options.sizes)]
     others = parts(options.source or options.work / "bundled", options)
-    write_page(options.out, Measured(real, rows, others, options.threads, options.tokens))
+    write_page(options.out, Measured(real, rows, others, options.threads, options.tokens, command(options)))
     print(f"{options.out} is written", file=sys.stderr)
 
 

@@ -14,8 +14,8 @@ Row = dict[str, Any]
 _HEAD = """\
 # What a search costs
 
-Written by `make bench` (benchmarks/bench.py); every figure is from one run on one machine, so compare figures of this page with each
-other only. Machine: {machine}, {threads} threads. {versions}.
+Written by `{command}`, part after part on one machine; compare figures of one table with each other only.
+Machine: {machine}, {threads} threads. {versions}.
 
 ## How a large index is searched
 
@@ -242,12 +242,13 @@ class Measured(NamedTuple):
     parts: dict[str, Row]
     threads: int
     tokens: int
+    command: str
 
 
 def write_page(path: Path, measured: Measured) -> None:
     """Write the page, and its picture into ``images`` beside it."""
-    real, grown, parts, threads, tokens = measured
-    page = _HEAD.format(machine=_machine(), threads=threads, versions=_versions())
+    real, grown, parts, threads, tokens, command = measured
+    page = _HEAD.format(command=command, machine=_machine(), threads=threads, versions=_versions())
     page += _costs(real, grown, tokens)
     if len(grown) > 1:
         _plots(path.parent / "images", grown)
