@@ -12,8 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -23,6 +21,7 @@ import excise
 from excise.engines.base import Found
 from excise.search.pipeline import shortlisted
 from firing_latency import QUERIES
+from measuring import milliseconds
 
 
 def main() -> None:
@@ -60,12 +59,6 @@ def main() -> None:
     else:
         ratio = medians["cross-encoder"] / medians["excise"]
         print(", ".join(f"{name} {ms:,.0f} ms" for name, ms in medians.items()) + f": {ratio:.0f} times as much")
-
-
-def milliseconds(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return (time.perf_counter() - start) * 1000
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from excise.results import STEPS, SearchResult
 from excise.search.models import SearchModels
 from excise.search.operator import Excise
 from excise.settings import resolve
+from measuring import milliseconds
 
 QUERIES = (
     ("electric cars made in Europe, but not Tesla", "Tesla"),
@@ -34,12 +34,6 @@ QUERIES = (
     ("winners of the Nobel prize in physics besides Einstein", "Einstein"),
     ("islands in the Mediterranean Sea, excluding Sicily", "Sicily"),
 )
-
-
-def milliseconds(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return (time.perf_counter() - start) * 1000
 
 
 def budget(results: list[SearchResult]) -> dict[str, float]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -27,6 +26,8 @@ from collections.abc import Callable
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
+
+from measuring import peak_megabytes
 
 MARKS = (1, 10, 50, 100)
 DIMENSIONS = 128
@@ -47,15 +48,6 @@ def write_corpus(path: Path, documents: int) -> None:
     )
     with path.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(record) + "\n" for record in islice(salted, documents))
-
-
-def peak_megabytes() -> float:
-    """The most memory that this process has had so far; mapped files count as far as they were read."""
-    status = Path("/proc/self/status")
-    if status.exists():  # what the system says of resources would include the process that began this one
-        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-        return int(peak.split()[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def index_documents(documents: int, folder: Path) -> dict[str, float]:

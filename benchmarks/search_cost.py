@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
 import time
 from pathlib import Path
@@ -20,17 +19,9 @@ import numpy as np
 
 from excise.engines import LocalEngine, Reader
 from excise.vectors.ragged import Ragged, Vectors
+from measuring import peak_megabytes
 
 SHORTLIST = 100
-
-
-def megabytes() -> float:
-    """The most memory that this process has had so far; mapped files count as far as they were read."""
-    status = Path("/proc/self/status")
-    if status.exists():  # what the system says of resources would include the process that began this one
-        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-        return int(peak.split()[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def stored_queries(path: Path, most: int) -> list[Vectors]:
@@ -64,7 +55,7 @@ def measured(folder: Path, queries: list[Vectors], exactly: int) -> dict[str, An
     opening = (time.perf_counter() - start) * 1000
     times, _ = timed(reader, queries, 10, vectors=False)
     deep, found = timed(reader, queries, SHORTLIST, vectors=True)
-    memory = megabytes()
+    memory = peak_megabytes()
     scan = LocalEngine.open(folder, exact=True).reader()
     exact, true = timed(scan, queries[:exactly], SHORTLIST, vectors=True)
     files = [path for path in folder.rglob("*") if path.is_file()]

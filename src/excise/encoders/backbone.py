@@ -25,7 +25,7 @@ from excise.encoders.fingerprints import remembered, weights_hash
 from excise.errors import BackboneError, InvalidInput
 from excise.text import checked_query, clean
 from excise.vectors.encoded import EncodedDocuments, EncodedQuery, EncoderInfo
-from excise.vectors.ragged import Ragged, Vectors
+from excise.vectors.ragged import Ragged, Vectors, starts
 from excise.vectors.windows import LONG, SHORT, Windowing
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ class Backbone:
         cut = [self.windowing.cut(clean(text)) for text in texts]
         windows = [window for document in cut for window in document]
         lengths = self._lengths(windows, "document")
-        room = np.concatenate([[0], np.cumsum(lengths)])
+        room = starts(lengths)
         vectors = np.empty((room[-1], self.dimensions), dtype=np.float16)
         kept = np.zeros(len(windows), dtype=np.int64)
 
@@ -267,7 +267,7 @@ class Backbone:
             done += tokens
             if progress is not None:
                 progress(float(done / room[-1]))
-        offsets = np.concatenate([[0], np.cumsum([len(document) for document in cut])]).astype(np.int64)
+        offsets = starts([len(document) for document in cut])
         return EncodedDocuments(_closed_up(vectors, room[:-1], kept), offsets)
 
     def _pass_tokens(self, lengths: Sequence[int]) -> int:
@@ -296,10 +296,10 @@ class Backbone:
         return np.concatenate([known, np.full((tokens - len(known), 2), -1, dtype=np.int64)])
 
 
-def _closed_up(vectors: Vectors, starts: NDArray[np.int64], kept: NDArray[np.int64]) -> Ragged:
+def _closed_up(vectors: Vectors, rooms: NDArray[np.int64], kept: NDArray[np.int64]) -> Ragged:
     """Windows that stand in more room than they fill, moved together in place."""
-    offsets = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-    for start, size, to in zip(starts, kept, offsets, strict=False):
+    offsets = starts(kept)
+    for start, size, to in zip(rooms, kept, offsets, strict=False):
         if start != to:
             vectors[to : to + size] = vectors[start : start + size]
     return Ragged(vectors[: offsets[-1]], offsets)

@@ -12,7 +12,7 @@ from excise.engines.shared.store import RankedSpot, Spot
 from excise.errors import BadIndex
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.maxsim import maxsim_many
-from excise.vectors.ragged import Ragged, Vectors
+from excise.vectors.ragged import Ragged, Vectors, starts
 from excise.vectors.windows import best_window
 
 
@@ -20,7 +20,7 @@ def read_windows(lengths: Sequence[int], vectors: bytes, dimensions: int, name: 
     """Windows from how many tokens each has and all of their vectors in half precision, one after the other."""
     try:
         rows = np.frombuffer(vectors, dtype=HALF).reshape(-1, dimensions)
-        return Ragged(rows, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        return Ragged(rows, starts(lengths))
     except ValueError as error:
         raise BadIndex(f"{name} is damaged: vectors do not fit ({error}).") from error
 

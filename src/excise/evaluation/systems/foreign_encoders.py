@@ -25,7 +25,7 @@ from excise.evaluation.systems.cases import Case, Collection
 from excise.evaluation.systems.external_spec import ForeignModel
 from excise.evaluation.systems.rankings import Rank, Ranking, found_ranking
 from excise.results import Detection
-from excise.vectors.ragged import Vectors
+from excise.vectors.ragged import Vectors, starts
 from excise.vectors.windows import Windowing, best_window
 
 _BATCH = 32
@@ -59,7 +59,7 @@ def dense_rank(way: ForeignModel) -> Rank:
         place = _place(way, unit, texts)
         if not place.exists():
             _keep(place, encode(texts, "document", way.document).astype(np.float16))
-        offsets = np.concatenate([[0], np.cumsum([len(windows) for windows in cut])]).astype(np.int64)
+        offsets = starts([len(windows) for windows in cut])
         return DenseCorpus(documents, np.load(place).astype(np.float32), offsets)
 
     def rank(case: Case, _: Detection) -> Ranking:
@@ -101,7 +101,7 @@ def _pair_scores(model: Any, query: str, documents: Sequence[Document], windowin
     found = np.asarray(model.predict(pairs, batch_size=_BATCH, show_progress_bar=False), dtype=np.float64)
     if found.ndim > 1:  # a model with several labels: the last one is "relevant"
         found = found[:, -1]
-    offsets = np.concatenate([[0], np.cumsum([len(windows) for windows in cut])])
+    offsets = starts([len(windows) for windows in cut])
     return np.maximum.reduceat(found, offsets[:-1])
 
 

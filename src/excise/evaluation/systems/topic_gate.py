@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from excise.encoders.backbone import Backbone
 from excise.extras import need
 from excise.suites.suites import BUILT_IN, load_suite
+from excise.vectors.arithmetic import of_length_one
 from excise.vectors.ragged import Vectors
 
 _SEED = 0
@@ -59,7 +60,7 @@ def unit_means(tokens: Vectors, offsets: NDArray[np.int64]) -> Vectors:
     [[1.0, 0.0], [0.0, 1.0]]
     """
     means = np.add.reduceat(tokens.astype(np.float32), offsets[:-1], axis=0) / np.diff(offsets)[:, None]
-    return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9))
+    return of_length_one(means)
 
 
 def _examples(backbone: Backbone) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

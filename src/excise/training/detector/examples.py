@@ -109,17 +109,14 @@ def written_examples(later: bool = True, left_out: Collection[str] = ()) -> Iter
     unknown = set(left_out) - {*WRITTEN, *WRITTEN_LATER, *DECOYS, *DECOYS_LATER}
     if unknown:
         raise InvalidInput(f"there are no rows called {', '.join(sorted(unknown))} to leave out.")
-    for name in (*WRITTEN, *(WRITTEN_LATER if later else ())):
-        if name in left_out:
-            continue
+    pairs, decoys = (WRITTEN + WRITTEN_LATER, DECOYS + DECOYS_LATER) if later else (WRITTEN, DECOYS)
+    for name in (name for name in pairs if name not in left_out):
         source = f"{LATER if name in WRITTEN_LATER else 'written'}-{name}"
         for number, row in enumerate(_rows(_data(f"detector/{name}.jsonl"))):
             fire, pair = row["fire"], f"{name} {number}"
             yield _example(fire["text"], fire["excluded"], source, fire["form"], pair=pair)
             yield Example(row["nofire"]["text"], (), source, "partner", pair=pair)
-    for name in (*DECOYS, *(DECOYS_LATER if later else ())):
-        if name in left_out:
-            continue
+    for name in (name for name in decoys if name not in left_out):
         source = f"{LATER if name in DECOYS_LATER else 'written'}-decoys"
         for row in _rows(_data(f"detector/{name}.jsonl")):
             yield Example(row["text"], (), source, "decoy")
