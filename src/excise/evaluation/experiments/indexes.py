@@ -7,6 +7,7 @@ from pathlib import Path
 
 from excise.cache_folder import cache_folder
 from excise.encoders.backbone import DEFAULT, Backbone, load_backbone
+from excise.encoders.cache import DEFAULT_BYTES
 from excise.engines.base import Reader
 from excise.engines.local.manifest import MANIFEST
 from excise.errors import SuiteError
@@ -15,7 +16,9 @@ from excise.search.operator import Excise, load
 from excise.suites.suites import Suite
 
 
-def load_operator(suite: Suite, index: Path | None = None, backbone: Backbone | None = None) -> Excise:
+def load_operator(
+    suite: Suite, index: Path | None = None, backbone: Backbone | None = None, cache_bytes: int = DEFAULT_BYTES
+) -> Excise:
     """The shipped operator, with the index of a suite where there is one already.
 
     Parameters
@@ -26,12 +29,14 @@ def load_operator(suite: Suite, index: Path | None = None, backbone: Backbone | 
         where the index is; by default :func:`index_place`. One that is there decides which encoder is loaded.
     backbone
         an encoder that is loaded already; an index of another one is refused.
+    cache_bytes
+        how much re-embedded documents may take.
     """
     if index is not None:
-        return load(index if _is_index(index) else None, backbone=backbone)
+        return load(index if _is_index(index) else None, backbone=backbone, cache_bytes=cache_bytes)
     backbone = backbone or load_backbone(DEFAULT)
     place = index_place(suite, backbone)
-    return load(place if _is_index(place) else None, backbone=backbone)
+    return load(place if _is_index(place) else None, backbone=backbone, cache_bytes=cache_bytes)
 
 
 def build_index(suite: Suite, operator: Excise, index: Path | None, progress: Progress) -> Reader:
@@ -72,9 +77,12 @@ def index_place(suite: Suite, backbone: Backbone) -> Path:
 
 
 def cached_index(name: str, backbone: Backbone, contents: str) -> Path:
-    """The folder of an index of some contents, in the cache."""
+    """The folder of an index of some contents, in the cache: that of another name where one holds the same."""
     both = f"{backbone.fingerprint}-{contents}"
-    return cache_folder() / "indexes" / f"{name}-{hashlib.sha256(both.encode()).hexdigest()[:16]}"
+    digest = hashlib.sha256(both.encode()).hexdigest()[:16]
+    folder = cache_folder() / "indexes"
+    same = sorted(place for place in folder.glob(f"*-{digest}") if _is_index(place))
+    return same[0] if same else folder / f"{name}-{digest}"
 
 
 def _is_index(folder: Path) -> bool:

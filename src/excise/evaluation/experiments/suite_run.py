@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
@@ -12,13 +12,14 @@ from excise.evaluation.experiments.indexes import build_index, load_operator
 from excise.evaluation.experiments.run_config import SEED, RunConfig, run_config
 from excise.evaluation.experiments.run_folder import RunFolder
 from excise.evaluation.experiments.shortlists import stored_shortlists
+from excise.evaluation.experiments.stopwatch import Clock, Ranks, Stopwatch
 from excise.evaluation.experiments.suite_report import Estimates, QueryLine, SuiteReport
 from excise.evaluation.measures.outcomes import PerQuery, aggregate, aggregate_by, by_query, outcome_of
 from excise.evaluation.measures.significance import comparisons
 from excise.evaluation.systems.cases import Case, Collection, suite_cases
 from excise.evaluation.systems.rankings import Ranking
 from excise.evaluation.systems.registry import System, build_systems
-from excise.evaluation.systems.spec import Operating, TopicSource, parse_systems, split_names
+from excise.evaluation.systems.spec import TopicSource, parse_systems, split_names
 from excise.evaluation.systems.topic_sources import excluded_by
 from excise.progress import Progress, silent
 from excise.results import Detection
@@ -26,8 +27,6 @@ from excise.search.operator import Excise
 from excise.suites.suites import Query, Suite, load_suite
 
 COMPARED = ("success@10", "ndcg@10", "xndcg@10")
-Clock = Callable[[System, bool, float, float | None], None]
-"""Told of each ranking: the system, whether it fired, its seconds, and those of a second time with warm caches."""
 
 
 class SuiteBench:
@@ -149,7 +148,7 @@ def evaluate_on(
     recorded
         what else the outcomes depend on, for the configuration.
     clock
-        told how long each ranking took.
+        told how long rankings took (:class:`excise.evaluation.experiments.stopwatch.Stopwatch`).
     """
     loaded, operator = bench.suite, bench.operator
     specs = parse_systems(systems, operator.settings)
@@ -157,13 +156,14 @@ def evaluate_on(
     data = {"suite": loaded.name, "split": loaded.split, **(recorded or {})}
     config = run_config(data, specs, operator, bench.limit, digests)
     chosen = build_systems(specs, operator.pipeline.models)
+    rank = Stopwatch(clock, operator.pipeline.models).rank if clock else _rank
     folder = RunFolder(Path(out), config.to_dict(), overwrite)
     pending = [query for query in loaded.queries if _missing(query, chosen, folder)]
     if pending:
         before = len(loaded.queries) - len(pending)
         for done, case in enumerate(bench.cases(pending, progress), before):
             progress("searching", done, len(loaded.queries))
-            _run_case(case, bench, chosen, folder, clock)
+            _run_case(case, bench, chosen, folder, rank)
     report = _report(loaded, chosen, folder, config, baseline)
     folder.summarise(report.to_dict())
     return report
@@ -185,14 +185,18 @@ def _missing(query: Query, systems: Sequence[System], folder: RunFolder) -> list
     return [system for system in systems if (system.name, query.id) not in folder.finished]
 
 
-def _run_case(case: Case, bench: SuiteBench, systems: Sequence[System], folder: RunFolder, clock: Clock | None) -> None:
+def _rank(system: System, case: Case, detection: Detection) -> Ranking:
+    return system.rank(case, detection)
+
+
+def _run_case(case: Case, bench: SuiteBench, systems: Sequence[System], folder: RunFolder, rank: Ranks) -> None:
     """Rank one case with every system that has not done so yet, and write what came out."""
     query, suite = case.query, bench.suite
     relevance, excluded = suite.qrels.get(query.id, {}), suite.negatives.get(query.id, frozenset())
     golds = {id for id, score in relevance.items() if score > 0}
     lines = []
     for system in _missing(query, systems, folder):
-        ranking = _timed(system, case, bench.excluded(system.source, query), clock)
+        ranking = rank(system, case, bench.excluded(system.source, query))
         outcome = outcome_of(
             query.id,
             ranking.ids,
@@ -204,21 +208,6 @@ def _run_case(case: Case, bench: SuiteBench, systems: Sequence[System], folder: 
         )
         lines.append(QueryLine.of(system.name, query, ranking, outcome, golds, excluded))
     folder.add(lines, {line.system: [(one.id, one.score) for one in line.ranking.documents] for line in lines})
-
-
-def _timed(system: System, case: Case, detection: Detection, clock: Clock | None) -> Ranking:
-    """What a system ranks; where somebody wants to know the time, what re-embeds does so twice: cold, then warm."""
-    start = perf_counter()
-    ranking = system.rank(case, detection)
-    took, warm = perf_counter() - start, None
-    if clock is None:
-        return ranking
-    if ranking.fired and isinstance(system.spec.way, Operating) and system.spec.way.settings.reembed:
-        start = perf_counter()
-        system.rank(case, detection)
-        warm = perf_counter() - start
-    clock(system, ranking.fired, took, warm)
-    return ranking
 
 
 def _report(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from excise.evaluation.experiments.stopwatch import COLD_FIRINGS
 from excise.evaluation.experiments.study_config import (
     FROZEN,
     REFERENCE,
@@ -184,7 +185,10 @@ def cost_sheet(results: StudyResults, backbone: StudyBackbone) -> Sheet:
         row = [_ms([cost.get(key) for cost in costs]) for key in ("fired_ms", "warm_ms", "quiet_ms")]
         if any(cell != NONE for cell in row):
             rows.append((name, *row, f"{sum(cost.get('seconds') or 0.0 for cost in costs):,.0f}"))
-    note = "Mean milliseconds that ranking takes once the frozen shortlist is there; models load in the first query."
+    note = (
+        "Mean milliseconds that ranking takes once the frozen shortlist is there; models load in the first query. What "
+        f"re-embeds was timed on the first {COLD_FIRINGS} firings of a suite: from an empty cache, and with all held."
+    )
     return Sheet(f"Query-time cost: {backbone.name}", note, header, tuple(rows))
 
 
