@@ -2,7 +2,8 @@
 
     python benchmarks/detector_latency.py [--detector FOLDER] [--json]
 
-Prints medians in milliseconds and their ratio within this run, for short and for long queries.
+Prints medians in milliseconds and their ratio within this run, for short and for long queries that mostly rule something
+out, and for ordinary ones, which rule out nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +34,13 @@ LONG = [
     "My grandmother kept bees for forty years and I would like to start with two hives behind the shed, where the lime "
     "trees are. What does a beginner need in the first year, how much honey can I expect, what mistakes are common?",
 ]
+PLAIN = [
+    "best hiking boots for wide feet",
+    "what is antibiotic resistance",
+    "how long does it take to charge an electric car at home",
+    "recipes with lentils and rice",
+    "symptoms of iron deficiency in children",
+]
 
 
 def medians(backbone: Backbone, detector: Detector, queries: Sequence[str], repeats: int) -> dict[str, float]:
@@ -58,7 +66,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     backbone = load_backbone()
     detector = Detector.from_pretrained(options.detector) if options.detector else load_detector()
-    groups = {"short": SHORT, "long": LONG}
+    groups = {"short": SHORT, "long": LONG, "ordinary": PLAIN}
     found = {name: medians(backbone, detector, queries, options.repeats) for name, queries in groups.items()}
     if options.json:
         print(json.dumps({"threads": options.threads, **found}))

@@ -92,7 +92,8 @@ def test_a_threshold_of_the_callers_decides(shipped: Detector) -> None:
     eager = shipped.detect(["electric cars"], threshold=0.0)[0]
     assert eager.fired
     assert eager.topics
-    assert eager.score == shipped.detect(["electric cars"])[0].score < shipped.config.threshold
+    assert eager.score < shipped.config.threshold
+    assert not shipped.detect(["electric cars"])[0].fired
     for bad in (-0.1, 1.1, float("nan"), True, "0.5"):
         with pytest.raises(InvalidInput, match="from 0 to 1"):
             shipped.detect([query], threshold=bad)  # type: ignore[arg-type]
@@ -187,6 +188,20 @@ def test_with_a_companion_the_mean_of_both_logits_counts(plain_checkpoint: Path,
     together = [logit(one.score) for one in Detector.from_pretrained(tmp_path).detect(queries)]
     # The companion computes in eight bits.
     assert together == pytest.approx([(a + b) / 2 for a, b in zip(*alone, strict=True)], abs=0.1)
+
+
+def test_what_the_companion_finds_clear_is_not_read_again(shipped: Detector) -> None:
+    queries = ["best hiking boots for wide feet", "electric cars, but not Tesla", "recipes with lentils"]
+    assert shipped.companion is not None
+    alone, both = shipped.companion.detect(queries), shipped.detect(queries)
+    thorough = shipped.detect(queries, threshold=0.0)
+    assert [detection.fired for detection in both] == [False, True, False]
+    for i in (0, 2):
+        assert both[i].score == alone[i].score < 0.001
+        assert thorough[i].score != alone[i].score
+    assert both[1] == thorough[1]
+    assert both[1].score != alone[1].score
+    assert shipped.detect([]) == []
 
 
 def test_a_companion_that_cuts_words_otherwise_is_refused(shipped: Detector, plain_checkpoint: Path) -> None:

@@ -41,6 +41,7 @@ COMPANION = "companion"  # a folder in the detector's, with another one that rea
 REACH = "reach.safetensors"  # how far inputs of the encoder's linear maps reach: what eight bits must hold
 ENCODER, TOKENIZER = "config.json", "tokenizer.json"  # only where the encoder is the detector's own
 _MEMBER = 0.5  # a token belongs to a topic above this share of the likeliest one's probability
+_CLEAR = 0.001  # what the companion finds less likely than this is not read a second time
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
 
 
@@ -218,7 +219,7 @@ class Detector:
         """
         fires_above = self.config.threshold if threshold is None else _checked_threshold(threshold)
         texts = [checked_query(query) for query in queries]
-        read = self._read(texts)
+        read = self._read(texts, min(_CLEAR, fires_above))
         return [_detection(text, reading, fires_above) for text, reading in zip(texts, read, strict=True)]
 
     def tag(self, queries: Sequence[str]) -> list[Tagged]:
@@ -237,11 +238,15 @@ class Detector:
             self.tagger.encoder = EightBitBert(encoder, self._reach)
         return self
 
-    def _read(self, queries: Sequence[str]) -> list[_Reading]:
-        own = self._read_alone(queries)
+    def _read(self, queries: Sequence[str], clear: float = 0.0) -> list[_Reading]:
+        """Each query as both networks read it; the companion, the smaller one, alone where it scores below ``clear``."""
         if self.companion is None:
-            return own
-        return list(map(_agreed, own, self.companion._read(queries)))
+            return self._read_alone(queries)
+        read = self.companion._read(queries)
+        doubtful = [i for i, reading in enumerate(read) if reading.score >= clear]
+        for i, own in zip(doubtful, self._read_alone([queries[i] for i in doubtful]), strict=True):
+            read[i] = _agreed(own, read[i])
+        return read
 
     def _read_alone(self, queries: Sequence[str]) -> list[_Reading]:
         import torch
