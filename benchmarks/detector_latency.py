@@ -2,8 +2,8 @@
 
     python benchmarks/detector_latency.py [--detector FOLDER] [--json]
 
-Prints medians in milliseconds and their ratio within this run, for short and for long queries that mostly rule something
-out, and for ordinary ones, which rule out nothing.
+Prints medians in milliseconds and their ratio within this run, for short and for long queries that mostly rule
+something out, and for ordinary ones, which rule out nothing.
 """
 
 from __future__ import annotations

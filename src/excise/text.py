@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from excise.errors import InvalidInput
 
@@ -27,6 +28,19 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
     return text
+
+
+def unaccented(text: str) -> str:
+    """A text with its accents left out, however its letters are composed: what compares it to one typed without them.
+
+    Examples
+    --------
+    >>> unaccented("Beyoncé"), unaccented("Beyonce\\u0301"), unaccented("plain")
+    ('Beyonce', 'Beyonce', 'plain')
+    """
+    if text.isascii():
+        return text
+    return "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
 
 
 def checked_query(query: object) -> str:

@@ -143,6 +143,17 @@ def test_few_candidates_are_reordered_and_never_removed() -> None:
     assert cover(SCORES[:3], sure, Coverage(minimum_shortlist=3)).branch == "coverage"
 
 
+def test_few_candidates_of_which_none_may_cover_the_topic_stay_as_they_are() -> None:
+    decision = cover(SCORES[:3], signals_of([0.001, 0.002, 0.0], title_match=np.zeros(3, bool)))
+    assert (decision.branch, decision.ranking.tolist(), decision.penalties.tolist()) == ("clear", [0, 1, 2], [0.0] * 3)
+
+
+def test_what_comes_last_of_few_ranks_last_though_scores_are_too_large_for_its_penalty_to_show() -> None:
+    huge = np.array([1e20, 1e20, 1e20])
+    decision = cover(huge, signals_of([0.0, 0.9, 0.0], title_match=np.zeros(3, bool)))
+    assert decision.ranking.tolist() == [0, 2, 1]
+
+
 def test_full_caution_removes_nothing_and_still_demotes() -> None:
     decision = cover(SCORES, signals_of([1.0, 0.9, *[0.0] * 7]), Coverage(caution=1.0))
     assert (decision.removed, decision.doubtful) == ((), (0, 1))

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from excise.documents import Document
+from excise.encoders.backbone import Backbone
 from excise.errors import InvalidInput
 from excise.search.inputs import MAX_K, MAX_TOPICS, check_k, named_topics, read_candidates
+from excise.search.models import SearchModels
+from excise.search.pipeline import Pipeline
 
 
 @pytest.mark.parametrize("k", [0, -1, MAX_K + 1, True, 2.0, "5", None])
@@ -31,6 +34,11 @@ def test_topics_are_taken_once_stripped_and_clean() -> None:
     ]
     assert named_topics("cars", "Tesla") == named_topics("cars", ["Tesla"])
     assert named_topics("cars", []) == ()
+
+
+def test_topics_of_a_generator_serve_every_query(minilm: Backbone) -> None:
+    named = Pipeline(SearchModels(minilm, detector=None)).detect(["cars", "vans"], (one for one in ("Tesla",)))
+    assert [[topic.text for topic in one.topics] for one in named] == [["Tesla"], ["Tesla"]]
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,8 @@ def test_a_candidate_has_the_same_features_in_any_company(minilm: Backbone, own_
         ("C#", "C# or Java"),
         (".NET", "a .NET service"),
         ("Citroën", "the CITROËN Ami"),
+        ("Citroen", "the Citroën Ami"),
+        ("Citroën", "a Citroen, and a Citroe\u0308n"),
         ("Жигули", "старые жигули"),
         ("東京", "in 東京 now"),
         ("AT&T", "from AT&T."),

@@ -21,6 +21,11 @@ def test_the_first_sentence_that_names_a_topic_is_shown() -> None:
     assert topic_passage(["leaf"], CAR) == "Nissan Leaf."
 
 
+def test_accents_do_not_matter_and_the_sentence_is_shown_as_it_is() -> None:
+    said = Document("b", "It is small. A Citroën goes further.")
+    assert topic_passage(["Citroen"], said) == "A Citroën goes further."
+
+
 def test_where_none_names_it_the_one_with_most_of_its_words_is_shown() -> None:
     bread = Document("b", "Flour is milled. Rye is sown. Rye makes a dark flour. Nothing else.")
     assert topic_passage(["flour of rye"], bread) == "Rye makes a dark flour."

@@ -39,7 +39,7 @@ def study_command(
 
     asked, folder = read_study(config), StudyFolder(out_)
     cells = asked.cells
-    open_cells = [cell for cell in cells if not folder.done(cell)]
+    open_cells = [cell for cell in cells if not folder.done(cell) or (overwrite and folder.differs(cell))]
     left = span(estimate(folder, open_cells))
     say(f"{len(cells):,} cells, {len(cells) - len(open_cells):,} of them finished; {left} left.", stderr=True)
     if plan:

@@ -129,7 +129,7 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     constants = constants or Coverage()
     score, chance = checked(scores, signals.probability)
     if len(score) < constants.minimum_shortlist:
-        return _last(score, signals)
+        return _few(score, signals, constants.acts(signals))
     sure, matching = constants.covers(signals), constants.matches(signals)
     margin = margins(signals.relevance, chance, matching | (chance >= constants.certain))
     stays = signals.title_match & (chance < constants.asked)
@@ -180,10 +180,11 @@ def _likeliest_first(chosen: NDArray[np.bool_], chance: Floats) -> tuple[int, ..
     return tuple(int(i) for i in np.lexsort((np.arange(len(chance)), -chance)) if chosen[i])
 
 
-def _last(score: Floats, signals: Signals) -> Decision:
-    """Too few candidates to compare: the likeliest to cover a topic loses so much that it comes last."""
+def _few(score: Floats, signals: Signals, acts: bool) -> Decision:
+    """Too few candidates to compare: where one may cover a topic, the likeliest comes last, and nothing is removed."""
     penalties = np.zeros_like(score)
     likeliest = int(np.lexsort((np.arange(len(score)), -score, -signals.probability))[0])
-    if len(score) > 1:
+    if acts and len(score) > 1:
         penalties[likeliest] = max(0.0, score[likeliest] - score.min()) + 1e-3
-    return Decision(ordered(score - penalties), score - penalties, penalties, None, branch="few")
+    ranking = ordered(score, doubtful=(likeliest,) if acts else ())
+    return Decision(ranking, score - penalties, penalties, None, branch="few" if acts else "clear")

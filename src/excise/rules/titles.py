@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
+from excise.text import unaccented
 from excise.topics.locate import outside
 from excise.topics.words import is_content
 
-_BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")  # "Frozen (2013 film)": which one is meant, not how it is called
+_BRACKETS = re.compile(r"\([^()]*\)\Z")
 _WORD = re.compile(r"\w+")
 _GAP = ""  # stands where a topic stood, and equals no word
 
@@ -39,7 +39,7 @@ def title_matches(
     """
     said = [word for part in outside(query, places) for word in (*_words(part), _GAP)]
     excluded = [set(_words(topic)) for topic in topics]
-    names = (_words(_BRACKETS.sub("", title)) for title in titles)
+    names = (_words(_called(title)) for title in titles)
     return [
         any(map(is_content, name))
         and _holds(said, name)
@@ -59,16 +59,18 @@ def titled_by(topic: str, titles: Sequence[str]) -> list[bool]:
     [True, False]
     """
     words, told_apart = _words(topic), "(" in topic
-    names = (_words(title if told_apart else _BRACKETS.sub("", title)) for title in titles)
+    names = (_words(title if told_apart else _called(title)) for title in titles)
     return [any(map(is_content, name)) and _holds(words, name) for name in names]
 
 
 def _words(text: str) -> list[str]:
     """Words as they compare: no accents, no capitals, no possessive."""
-    plain = text
-    if not text.isascii():
-        plain = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
-    return _WORD.findall(re.sub("['\u2019]s?\\b", "", plain.casefold()))
+    return _WORD.findall(re.sub("['\u2019]s?\\b", "", unaccented(text).casefold()))
+
+
+def _called(title: str) -> str:
+    """A title without the brackets at its end: "Frozen (2013 film)" says which one is meant, not how it is called."""
+    return _BRACKETS.sub("", title.rstrip())
 
 
 def _holds(words: list[str], name: list[str]) -> bool:

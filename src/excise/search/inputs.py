@@ -38,12 +38,23 @@ def named_topics(query: str, exclude: Sequence[str] | str) -> tuple[Topic, ...]:
     True
     """
     query = checked_query(query)
+    return tuple(_topic(query, text) for text in checked_topics(exclude))
+
+
+def checked_topics(exclude: Iterable[str] | str) -> tuple[str, ...]:
+    """What a user excludes, each text once; what is no topic is refused.
+
+    Examples
+    --------
+    >>> checked_topics("Tesla"), checked_topics(topic for topic in ["Tesla ", "Tesla"]), checked_topics([])
+    (('Tesla',), ('Tesla',), ())
+    """
     if not isinstance(exclude, Iterable):
         raise InvalidInput(f"exclude must be a text or a list of texts, got {exclude!r}.")
     named = [exclude] if isinstance(exclude, str) else list(exclude)
     if len(named) > MAX_TOPICS:
         raise InvalidInput(f"{len(named)} topics are excluded; at most {MAX_TOPICS} are taken.")
-    return tuple(_topic(query, text) for text in dict.fromkeys(map(_checked_topic, named)))
+    return tuple(dict.fromkeys(map(_checked_topic, named)))
 
 
 def _checked_topic(text: object) -> str:

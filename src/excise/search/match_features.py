@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from excise.documents import Document
 from excise.rules.decision import Floats
 from excise.rules.titles import titled_by
+from excise.text import unaccented
 from excise.topics.words import is_content
 from excise.vectors.arithmetic import default_backend, widened
 from excise.vectors.encoded import EncodedDocuments
@@ -147,7 +148,7 @@ class _Pattern(NamedTuple):
 
 @lru_cache(maxsize=256)
 def topic_pattern(topic: str) -> _Pattern:
-    """Expressions that find a topic in a text: the whole of it, and each of its content words. Plurals count.
+    """Expressions that find a topic in a text without accents: the whole of it, and its content words. Plurals count.
 
     Examples
     --------
@@ -156,6 +157,7 @@ def topic_pattern(topic: str) -> _Pattern:
     >>> bool(topic_pattern("rye").phrase.search("Bryers"))
     False
     """
+    topic = unaccented(topic)
     words = _WORD.findall(topic)
     content = [word for word in words if is_content(word)] or words
     between = r"[\W_]{1,3}"
@@ -190,7 +192,7 @@ def _any_number(word: str) -> str:
 
 
 def _by_words(topic: str, document: Document) -> list[float]:
-    pattern, text = topic_pattern(topic), document.full_text
+    pattern, text, title = topic_pattern(topic), unaccented(document.full_text), unaccented(document.title)
     lowered = text.lower()
     places = []
     if _may_hold(text, lowered, pattern.first_letters):
@@ -200,7 +202,7 @@ def _by_words(topic: str, document: Document) -> list[float]:
         1.0 - places[0] / len(text) if places else 0.0,
         float(np.log1p(len(places))),
         _found(pattern, text, lowered),
-        _found(pattern, document.title, document.title.lower()),
+        _found(pattern, title, title.lower()),
     ]
 
 

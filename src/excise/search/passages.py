@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from excise.documents import Document
 from excise.search.match_features import topic_pattern
+from excise.text import unaccented
 
 MOST_CHARACTERS = 300
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?\n]?\s*")
@@ -22,13 +23,12 @@ def topic_passage(topics: Sequence[str], document: Document) -> str | None:
     ('Unlike a Tesla, it is small.', None)
     """
     sentences = [part for part in _SENTENCE.findall(document.full_text) if part.strip()]
-    patterns = [topic_pattern(topic) for topic in topics]
-    for sentence in sentences:
-        if any(pattern.phrase.search(sentence) for pattern in patterns):
+    patterns, plain = [topic_pattern(topic) for topic in topics], [unaccented(sentence) for sentence in sentences]
+    for sentence, said in zip(sentences, plain, strict=True):
+        if any(pattern.phrase.search(said) for pattern in patterns):
             return _short(sentence)
     counts = [
-        max(sum(word.search(sentence) is not None for word in pattern.words) for pattern in patterns)
-        for sentence in sentences
+        max(sum(word.search(said) is not None for word in pattern.words) for pattern in patterns) for said in plain
     ]
     return _short(sentences[counts.index(max(counts))]) if counts and max(counts) > 0 else None
 

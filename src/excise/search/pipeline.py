@@ -23,7 +23,7 @@ from excise.rules.decision import Decision, Floats
 from excise.rules.paper import demote
 from excise.rules.signals import Signals
 from excise.rules.titles import title_matches
-from excise.search.inputs import named_topics
+from excise.search.inputs import checked_topics, named_topics
 from excise.search.match_features import FEATURES, match_features
 from excise.search.models import SearchModels
 from excise.search.passages import topic_passage
@@ -64,7 +64,8 @@ class Pipeline:
         detector = self.models.detector if exclude is None else None
         if detector is not None:
             return detector.detect(asked, self.settings.fire_threshold)
-        return [named(query, exclude or ()) for query in asked]
+        topics = () if exclude is None else checked_topics(exclude)
+        return [named(query, topics) for query in asked]
 
     def encode(self, detections: Sequence[Detection], foreign: bool = False) -> list[SearchVectors]:
         """Queries, their topics, and what the adapter reads again, all of them in one pass of the encoder.

@@ -239,7 +239,7 @@ class Detector:
         return self
 
     def _read(self, queries: Sequence[str], clear: float = 0.0) -> list[_Reading]:
-        """Each query as both networks read it; the companion, the smaller one, alone where it scores below ``clear``."""
+        """Each query as both networks read it; as the companion, the smaller, does where it scores below ``clear``."""
         if self.companion is None:
             return self._read_alone(queries)
         read = self.companion._read(queries)
@@ -312,7 +312,8 @@ def _detection(query: str, read: _Reading, threshold: float) -> Detection:
         return Detection(query, False, read.score, ())
     member = _MEMBER * float(read.chances.max())
     tokens = ((int(a), int(b), float(chance)) for (a, b), chance in zip(read.spans, read.chances, strict=True))
-    return Detection(query, True, read.score, read_topics(query, tokens, member))
+    topics = read_topics(query, tokens, member)
+    return Detection(query, bool(topics), read.score, topics)
 
 
 def _checked_threshold(threshold: float) -> float:

@@ -18,7 +18,7 @@ _SEPARATING = re.compile(
 )
 _SUFFIX = re.compile(r"(?:s|t|d|m|ll|re|ve)\b")
 # "(excluding Hamlet)": what is said in brackets ends with them.
-_ASIDE = re.compile(rf"\(\s*(?:{CUE_WORDS})\s+((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
+_ASIDE = re.compile(rf"\(\s*(?:{CUE_WORDS})\s((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
 
 
 def read_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: float) -> tuple[Topic, ...]:

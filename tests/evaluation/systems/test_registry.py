@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,9 @@ def test_controls_search_with_their_own_vectors(
     whole.backbone.encoder.save_pretrained(str(copy))
     again = system(f"reindexed={copy}", models).rank(small, nothing)
     assert again.ids == [document.id for document in few]
+    given = replace(small, collection=Collection(whole.pipeline, few, None))  # candidates that no index holds
+    for name in (f"query-only={fresh}", f"reindexed={copy}"):
+        assert system(name, models).rank(given, nothing).ids[:10] == frozen_ranking(given).ids[:10]
     for control in CONTROLS:
         with pytest.raises(InvalidInput, match="there is no trained control"):
             system(f"{control}={tmp_path / 'missing'}", models)

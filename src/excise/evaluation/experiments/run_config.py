@@ -58,7 +58,7 @@ class RunConfig:
             "backbone": self.backbone,
             "fingerprints": dict(self.fingerprints),
             **self.settings.as_dict(),
-            "versions": _versions(),
+            "versions": package_versions(),
         }
 
 
@@ -87,7 +87,8 @@ def loaded_by(spec: SystemSpec) -> str:
     return spec.way.model if isinstance(spec.way, ForeignModel) else ""
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """The versions of all that takes part, by package."""
     found = {"excise": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
         try:

@@ -27,7 +27,7 @@ from excise.evaluation.experiments.code_digest import code_digest
 from excise.evaluation.experiments.coverage_run import evaluate_coverage
 from excise.evaluation.experiments.indexes import load_operator
 from excise.evaluation.experiments.pair_run import evaluate_pairs
-from excise.evaluation.experiments.run_config import loaded_by
+from excise.evaluation.experiments.run_config import loaded_by, package_versions
 from excise.evaluation.experiments.run_folder import CONFIG, METRICS, RunError
 from excise.evaluation.experiments.study_config import (
     LabelsTask,
@@ -109,6 +109,17 @@ class StudyFolder:
     def done(self, cell: StudyCell) -> bool:
         """Whether a cell is finished."""
         return (self.cell(cell) / METRICS).is_file()
+
+    def differs(self, cell: StudyCell) -> list[str]:
+        """What a cell that is there was made with and would not be made with now; nothing where there is none."""
+        try:
+            before = json.loads((self.cell(cell) / CONFIG).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError):
+            before = {}
+        now = {**_recorded(cell), "versions": package_versions()}
+        return [key for key, value in now.items() if before.get(key) != value]
 
     def cost(self, cell: StudyCell) -> dict[str, float | None]:
         """What a finished cell took; empty where that is not known."""
@@ -200,8 +211,7 @@ class _Runner:
 
     def run(self, cell: StudyCell) -> None:
         out, task = self.folder.cell(cell), cell.task
-        recorded = _recorded(cell)
-        other = _other(out, recorded)
+        recorded, other = _recorded(cell), self.folder.differs(cell)
         if other and not self.overwrite:
             raise RunError(
                 f"{out} was made with another {' and '.join(other)}: name another folder for the study, or run such "
@@ -300,19 +310,9 @@ def _files(cell: StudyCell) -> list[Path]:
         return [Path(task.path)]
     if isinstance(task, LabelsTask):
         return [Path(path) for path in (*task.files, *task.corpora.values())]
-    names = ("corpus.jsonl", "queries.jsonl", f"qrels/{task.split}.tsv", f"negatives/{task.split}.tsv")
-    return [] if task.path == BUILT_IN else [Path(task.path) / name for name in names]
-
-
-def _other(out: Path, recorded: dict[str, str]) -> list[str]:
-    """What differs from the run that is in a cell's folder; nothing where there is none."""
-    try:
-        before = json.loads((out / CONFIG).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError):
-        before = {}
-    return [key for key, value in recorded.items() if before.get(key) != value]
+    judged = (f"{kind}/{task.split}.tsv" for kind in ("qrels", "negatives", "graded"))
+    names = ("corpus.jsonl", "queries.jsonl", *judged)
+    return [] if task.path == BUILT_IN else [Path(task.path, name) for name in names]
 
 
 def _plain(text: str) -> str:

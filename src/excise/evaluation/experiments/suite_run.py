@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from excise.encoders.backbone import load_backbone
+from excise.evaluation.experiments.code_digest import code_digest
 from excise.evaluation.experiments.indexes import build_index, load_operator
 from excise.evaluation.experiments.run_config import SEED, RunConfig, run_config
 from excise.evaluation.experiments.run_folder import RunFolder
@@ -65,7 +66,8 @@ class SuiteBench:
             self._collection = Collection(self.operator.pipeline, self.suite.documents(), reader)
         if self._shortlists is None:
             return suite_cases(queries, self._collection)
-        key = [self.suite.corpus_fingerprint, queries_fingerprint(self.suite), self.operator.backbone.fingerprint]
+        known = [self.suite.corpus_fingerprint, queries_fingerprint(self.suite), self.operator.backbone.fingerprint]
+        key = [*known, code_digest(), str(self._index or "")]
         stored = stored_shortlists(self._shortlists, key, self.suite.queries, self._collection, progress)
         return stored.cases(queries, self._collection)
 

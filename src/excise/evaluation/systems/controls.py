@@ -15,11 +15,12 @@ from excise.engines.base import Reader
 from excise.errors import InvalidInput
 from excise.evaluation.experiments.indexes import cached_index
 from excise.evaluation.systems.cases import Case, Collection
-from excise.evaluation.systems.rankings import Rank, Ranking, found_ranking
+from excise.evaluation.systems.rankings import Rank, Ranking, found_ranking, reordered
 from excise.evaluation.systems.spec import ControlName
 from excise.results import Detection
 from excise.search.models import SearchModels
 from excise.search.operator import load
+from excise.search.weighing import maxsim_of
 from excise.vectors.ragged import Vectors
 
 
@@ -29,9 +30,10 @@ def query_only(models: SearchModels, folder: Path) -> Rank:
     adapter = Adapter.from_pretrained(folder, models.backbone)
 
     def rank(case: Case, _: Detection) -> Ranking:
+        query = adapter.encode_query(case.query.text).vectors
         if case.collection.reader is None:
-            raise InvalidInput("a control is measured on an index, and there is none.")
-        return _found(case, case.collection.reader, adapter.encode_query(case.query.text).vectors)
+            return reordered(case, maxsim_of(query, case.shortlist.vectors))
+        return _found(case, case.collection.reader, query)
 
     return rank
 
@@ -50,7 +52,11 @@ def reindexed(_: SearchModels, folder: Path) -> Rank:
         return operator.engine.reader()
 
     def rank(case: Case, _: Detection) -> Ranking:
-        return _found(case, reader(case.collection), backbone.encode_query(case.query.text).vectors)
+        query = backbone.encode_query(case.query.text).vectors
+        if case.collection.reader is None:  # candidates are given: no index would hold them alone
+            documents = backbone.encode_documents([document.full_text for document in case.documents])
+            return reordered(case, maxsim_of(query, documents))
+        return _found(case, reader(case.collection), query)
 
     return rank
 

@@ -147,16 +147,18 @@ def z_conditional(case: Case, search: SearchVectors) -> Readout:
     Reading: flagged are the ten candidates with the most MaxSim(Z) evidence, where it reaches the floor. Their score
     and their evidence are taken from the new vectors; the others keep theirs, and the plain rule follows.
     """
-    match = evidence_of(search.topics, case.shortlist.vectors, "mean")
+    judged_by = case.collection.backbone.judging.dimensions  # the floor is on the scale of these
+    topics = search.leading(judged_by).topics
+    match = evidence_of(topics, case.shortlist.vectors.leading(judged_by), "mean")
     strongest = np.argsort(-match, kind="stable")[:_FLAGGED]
     flagged = [int(i) for i in strongest if match[i] >= PLAIN.evidence_floor]
     scores = case.scores.copy()
     if flagged:
-        topic = ", ".join(topic.text for topic in search.detection.topics)
-        texts = [f"{topic}. {case.documents[i].full_text}" for i in flagged]
+        named = ", ".join(topic.text for topic in search.detection.topics)
+        texts = [f"{named}. {case.documents[i].full_text}" for i in flagged]
         again = case.collection.backbone.encode_documents(texts)
         scores[flagged] = maxsim_of(case.encoded.vectors, again)
-        match[flagged] = evidence_of(search.topics, again, "mean")
+        match[flagged] = evidence_of(topics, again.leading(judged_by), "mean")
     return Readout(scores, match)
 
 

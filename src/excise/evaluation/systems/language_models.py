@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from excise.errors import ExciseError, InvalidInput
 from excise.evaluation.systems.cases import Case
 from excise.evaluation.systems.external_spec import ForeignModel
-from excise.evaluation.systems.rankings import Rank, Ranking, found_ranking, frozen_ranking
+from excise.evaluation.systems.rankings import Rank, Ranking, found_ranking, frozen_ranking, reordered
 from excise.extras import need
 from excise.results import Detection
 from excise.search.weighing import maxsim_of
@@ -100,9 +100,7 @@ def rewrite_rank(way: ForeignModel) -> Rank:
         vectors = case.collection.backbone.encode_query(text).vectors
         reader = case.collection.reader
         if reader is None:
-            scores = maxsim_of(vectors, case.shortlist.vectors)
-            order = sorted(range(len(scores)), key=lambda i: -scores[i])
-            return found_ranking(case, [case.documents[i] for i in order], scores[order])
+            return reordered(case, maxsim_of(vectors, case.shortlist.vectors))
         found = reader.search([vectors], case.collection.depth)[0]
         return found_ranking(case, found.documents, found.scores)
 
@@ -134,7 +132,8 @@ def _numbers(answer: Any) -> set[int] | None:
     found = answer.get("ruled_out") if isinstance(answer, dict) else None
     if not isinstance(found, list):
         return None
-    return {int(one) for one in found if isinstance(one, int | str) and str(one).strip("[] ").isdecimal()}
+    numbers = (str(one).strip("[] ") for one in found if isinstance(one, int | str))
+    return {int(number) for number in numbers if number.isdecimal()}
 
 
 def _json(text: str) -> Any:

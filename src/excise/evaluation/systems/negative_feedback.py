@@ -1,7 +1,8 @@
 """Negative feedback as search engines and vector databases offer it: a topic is an example of what is not wanted.
 
 Each one takes the same topics as excise, from the detector or the record, so that what is compared is what is done with
-them. All but ``bm25-not`` rank the frozen shortlist.
+them. All but ``bm25-not`` rank the frozen shortlist, by all dimensions of its vectors: the leading ones, which excise
+judges by, find what is wanted less often when nothing but MaxSim ranks.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from excise.evaluation.systems.cases import Case
 from excise.evaluation.systems.external_spec import FeedbackName, FeedbackWay
 from excise.evaluation.systems.interventions import candidate_means, less_topics
 from excise.evaluation.systems.lexical import Scored, words
-from excise.evaluation.systems.rankings import Rank, Ranked, Ranking, found_ranking, frozen_ranking
+from excise.evaluation.systems.rankings import Rank, Ranked, Ranking, found_ranking, frozen_ranking, reordered
 from excise.extras import need
-from excise.results import Detection, Topic
+from excise.results import Detection
 from excise.rules.decision import Floats
 from excise.search.stages import SearchVectors
 from excise.search.weighing import maxsim_of
@@ -36,7 +37,7 @@ def feedback_rank(way: FeedbackWay) -> Rank:
     def rank(case: Case, detection: Detection) -> Ranking:
         if not detection.topics:
             return frozen_ranking(case)
-        return _ordered(case, scores(case, case.search(detection), way), detection.topics)
+        return replace(reordered(case, scores(case, case.search(detection), way)), topics=detection.topics)
 
     return rank
 
@@ -131,13 +132,6 @@ _SCORES: dict[FeedbackName, Scores] = {
 }
 
 _FILTERS: dict[FeedbackName, Rank] = {"bm25-not": bm25_not, "maxsim-not": maxsim_not}
-
-
-def _ordered(case: Case, scores: Floats, topics: tuple[Topic, ...]) -> Ranking:
-    """The shortlist by other scores; equal ones in frozen order."""
-    order = np.argsort(-scores, kind="stable")
-    ranking = found_ranking(case, [case.documents[i] for i in order], scores[order])
-    return replace(ranking, topics=topics)
 
 
 def _less(case: Case, detection: Detection) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from excise.documents import Document
 from excise.evaluation.systems.cases import Case
 from excise.results import Detection, Judged, Status, Topic
@@ -64,6 +66,12 @@ def found_ranking(case: Case, documents: Sequence[Document], scores: Sequence[fl
     """What another first stage found, with each document's place in the frozen shortlist."""
     ranks, found = case.frozen_ranks, zip(documents, scores, strict=True)
     return Ranking(tuple(Ranked(one.id, one.title, float(score), ranks.get(one.id)) for one, score in found))
+
+
+def reordered(case: Case, scores: Floats) -> Ranking:
+    """The frozen shortlist by other scores, equal ones in frozen order."""
+    order = np.argsort(-scores, kind="stable")
+    return found_ranking(case, [case.documents[i] for i in order], scores[order])
 
 
 def judged_ranking(judgement: Judgement, topics: tuple[Topic, ...]) -> Ranking:
