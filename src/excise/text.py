@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from excise.errors import InvalidInput
 
@@ -40,7 +41,13 @@ def unaccented(text: str) -> str:
     """
     if text.isascii():
         return text
-    return "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
+    return text.translate({ord(letter): _plain_letter(letter) for letter in set(text) if not letter.isascii()})
+
+
+@lru_cache(maxsize=4_096)
+def _plain_letter(letter: str) -> str:
+    """A letter without its accents; nothing where it is an accent itself."""
+    return "".join(mark for mark in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(mark))
 
 
 def checked_query(query: object) -> str:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excise.vectors.arithmetic import of_length_one, scaled, widened
+from excise.vectors.arithmetic import largest, of_length_one, scaled, widened
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -31,3 +31,11 @@ def test_what_may_not_be_written_is_left_as_it_was() -> None:
     assert scaled(rows, np.array([1.0, 2.0])).tolist() == [[0, 1, 2], [6, 8, 10]]
     assert of_length_one(rows).shape == (2, 3)
     assert rows.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@given(seeds, st.integers(1, 30))
+def test_both_find_the_same_largest_numbers(seed: int, count: int) -> None:
+    rows = np.random.default_rng(seed).random((3, 30), dtype=np.float32)
+    (places, values), (others, expected) = largest(rows, count, "torch"), largest(rows, count, "numpy")
+    assert (places.tolist(), values.tolist()) == (others.tolist(), expected.tolist())
+    assert (np.diff(values) >= 0).all()

@@ -59,3 +59,25 @@ def of_length_one(rows: NDArray[Any], backend: Backend | None = None) -> NDArray
 
     own = torch.from_numpy(rows if rows.flags.writeable else rows.copy()).float()
     return np.asarray(torch.nn.functional.normalize(own, dim=1, eps=1e-9).numpy())
+
+
+def largest(
+    rows: NDArray[np.float32], count: int, backend: Backend | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Where the largest numbers of each row stand, and what they are, the largest last.
+
+    Examples
+    --------
+    >>> places, values = largest(np.array([[0.1, 0.9, 0.4]], dtype=np.float32), 2)
+    >>> places.tolist(), values.round(1).tolist()
+    ([[2, 1]], [[0.4000000059604645, 0.8999999761581421]])
+    """
+    if (backend or default_backend()) == "numpy":
+        found = np.argpartition(rows, rows.shape[1] - count, axis=1)[:, rows.shape[1] - count :]
+        values = np.take_along_axis(rows, found, axis=1)
+        order = np.argsort(values, axis=1, kind="stable")
+        return np.take_along_axis(found, order, axis=1), np.take_along_axis(values, order, axis=1)
+    import torch
+
+    top = torch.topk(torch.from_numpy(rows), count, dim=1)
+    return np.asarray(top.indices.flip(1).numpy()), np.asarray(top.values.flip(1).numpy())

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from excise.vectors.arithmetic import scaled
 from excise.vectors.ragged import Vectors
 
+_STEPS = 127
+
 
 class EightBitVectors:
     """Vectors in eight bits that read as a matrix: a slice of rows comes out in single precision.
@@ -23,6 +25,20 @@ class EightBitVectors:
 
     def __init__(self, values: NDArray[np.int8], scales: NDArray[np.float16]) -> None:
         self.values, self.scales = values, scales
+
+    @classmethod
+    def of(cls, vectors: Vectors) -> EightBitVectors:
+        """Vectors put into eight bits: each one's largest number takes all of them.
+
+        Examples
+        --------
+        >>> EightBitVectors.of(np.array([[0.5, -0.25]])).values.tolist()
+        [[127, -64]]
+        """
+        wide = np.asarray(vectors, dtype=np.float32)
+        scales = (np.abs(wide).max(axis=1) / _STEPS).astype("<f2")
+        divisors = np.where(scales > 0, scales, 1).astype(np.float32)[:, None]
+        return cls(np.clip(np.rint(wide / divisors), -_STEPS, _STEPS).astype(np.int8), scales)
 
     @property
     def shape(self) -> tuple[int, int]:

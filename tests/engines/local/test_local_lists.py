@@ -20,8 +20,8 @@ from made_up import DIMENSIONS, ENCODER, batch, metadata_of, query, same_vectors
 from excise.documents import Document
 from excise.engines import LocalEngine
 from excise.engines.copying import copy_index
+from excise.engines.local import candidates, inverted_lists, segment_writer
 from excise.engines.local import engine as local
-from excise.engines.local import segment_writer
 from excise.engines.local.snapshot import Snapshot
 from excise.errors import BadIndex, InvalidInput
 from excise.filters import read_where
@@ -293,3 +293,10 @@ def test_eight_bits_find_nearly_what_half_precision_finds(large: LocalEngine, tm
     assert small.reader().vectors(["doc7"]).windows.vectors == pytest.approx(
         large.reader().vectors(["doc7"]).windows.vectors.astype(np.float32), abs=0.01
     )
+
+
+@pytest.mark.parametrize("in_bytes", [False, True])
+def test_bytes_find_what_floats_find(large: LocalEngine, in_bytes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidates, "bytes_pay", lambda: in_bytes)
+    monkeypatch.setattr(inverted_lists, "bytes_pay", lambda: in_bytes)
+    assert recall(large) > 0.9

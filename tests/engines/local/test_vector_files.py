@@ -94,8 +94,7 @@ def test_chunks_of_a_file_are_what_was_written(tmp_path: Path) -> None:
 
 
 def test_eight_bits_read_as_a_matrix() -> None:
-    stored = packed("int8", np.eye(4, dtype=np.float32))
-    matrix = EightBitVectors(stored["vectors.i8"], stored["scales.f16"][:, 0])
+    matrix = EightBitVectors.of(np.eye(4, dtype=np.float32))
     assert (matrix.shape, len(matrix), matrix.ndim) == ((4, 4), 4, 2)
     assert matrix[1:3] == pytest.approx(np.eye(4)[1:3], abs=0.001)
 
@@ -112,8 +111,7 @@ def test_a_new_index_by_its_address_takes_eight_bits_and_an_old_one_stays_as_it_
 @pytest.mark.parametrize("backend", ["torch", "numpy"])
 def test_products_with_eight_bits_are_those_with_what_they_stand_for(backend: Backend) -> None:
     rng = np.random.default_rng(3)
-    files = packed("int8", rng.standard_normal((5_000, 24)).astype(np.float32))
-    stored = EightBitVectors(files["vectors.i8"], files["scales.f16"][:, 0])
+    stored = EightBitVectors.of(rng.standard_normal((5_000, 24)).astype(np.float32))
     offsets = np.arange(0, 5_001, 50)
     asked = rng.standard_normal((7, 24)).astype(np.float32)
     expected = maxsim(asked, Ragged(stored[:], offsets), backend)

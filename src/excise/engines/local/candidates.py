@@ -1,12 +1,13 @@
 """The best documents of segments with inverted lists: roughly ranked by the lists, then scored exactly, block by block.
 
 The rough ranking of a good document can be off by hundreds of places, by more in some queries and in some corpora. So
-there is no fixed number of candidates: blocks are scored, best first, until one brings nothing into the k best.
+there is no fixed number of candidates: blocks are scored, best first, until one brings nothing into the k best. Where
+the processor is fast at it, blocks are scored in eight bits, and exactly only the k best with some to spare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,13 +19,16 @@ from excise.engines.local.inverted_lists import Probes, probes_of
 from excise.engines.local.parts import Place
 from excise.engines.local.segment import Segment
 from excise.errors import BadIndex
+from excise.vectors.byte_products import about_maxsim, bytes_pay
+from excise.vectors.eight_bit import EightBitVectors
 from excise.vectors.maxsim import maxsim
-from excise.vectors.ragged import Vectors
+from excise.vectors.ragged import Ragged, Vectors
 from excise.vectors.windows import best_window
 
 _BLOCK, _LARGE_BLOCK = 256, 1_024  # documents after which is asked whether to go on: more where they are short
 _BLOCK_TOKENS = 32_768
 _LEAST_BLOCKS, _MOST_BLOCKS = 3, 64
+_SPARE = 64  # documents beyond the k best that are scored exactly where blocks are scored in eight bits
 _TOGETHER = 8_192  # token vectors, about, that are copied and scored at a time: they stay in the processor's cache
 
 
@@ -41,16 +45,26 @@ def best_listed(listed: Sequence[Listed], query: Vectors, k: int) -> list[tuple[
     block = max(_block_for(listed), 2 * k)
     allowed = sum(int(np.count_nonzero(~one.passed_over)) for one in listed)
     rough = [] if allowed <= _LEAST_BLOCKS * block else _rough(listed, query)
+    in_bytes = bytes_pay() and all(isinstance(one.segment.windows.vectors, EightBitVectors) for one in listed)
     scores = np.empty(0, dtype=np.float32)
     seen: list[_Places] = []
     for number, places in enumerate(_blocks(listed, rough, block), 1):
         kth = np.partition(scores, -k)[-k] if len(scores) >= k else -np.inf
-        fresh = _exact(listed, places, query)
+        fresh = _scored(listed, places, query, about_maxsim if in_bytes else maxsim)
         scores = np.concatenate([scores, fresh])
         seen.append(places)
         if rough and number >= _LEAST_BLOCKS and not (fresh > kth).any():
             break
-    return _best_places(listed, seen, scores, k)
+    if not seen:
+        return []
+    found = _Places(*(np.concatenate(arrays) for arrays in zip(*seen, strict=True)))
+    if in_bytes:
+        found = found.taken(np.sort(_best(scores, k + _SPARE)))
+        found = found.taken(np.argsort(found.segments, kind="stable"))
+        scores = _scored(listed, found, query, maxsim)
+    return [
+        (float(scores[i]), Place(listed[found.segments[i]].part, int(found.rows[i]))) for i in _best(scores, k).tolist()
+    ]
 
 
 def _block_for(listed: Sequence[Listed]) -> int:
@@ -62,6 +76,9 @@ def _block_for(listed: Sequence[Listed]) -> int:
 class _Places(NamedTuple):
     segments: NDArray[np.int64]
     rows: NDArray[np.int64]
+
+    def taken(self, chosen: NDArray[np.int64]) -> _Places:
+        return _Places(self.segments[chosen], self.rows[chosen])
 
 
 def _rough(listed: Sequence[Listed], query: Vectors) -> list[NDArray[np.float32]]:
@@ -104,21 +121,22 @@ def _blocks(listed: Sequence[Listed], rough: Sequence[NDArray[np.float32]], bloc
         yield _Places(numbers, chosen - starts[numbers])
 
 
-def _best_places(
-    listed: Sequence[Listed], seen: Sequence[_Places], scores: NDArray[np.float32], k: int
-) -> list[tuple[float, Place]]:
-    """The k best of what was scored, and all that tie with the last of them."""
-    if not seen:
-        return []
-    numbers, rows = (np.concatenate(arrays) for arrays in zip(*seen, strict=True))
-    best = np.flatnonzero(scores >= np.partition(scores, -k)[-k]) if k < len(scores) else np.arange(len(scores))
-    return [(float(scores[i]), Place(listed[numbers[i]].part, int(rows[i]))) for i in best]
+def _best(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """Where the k best scores stand, and all that tie with the last of them."""
+    return np.flatnonzero(scores >= np.partition(scores, -k)[-k]) if k < len(scores) else np.arange(len(scores))
 
 
-def _exact(listed: Sequence[Listed], places: _Places, query: Vectors) -> NDArray[np.float32]:
+def _scored(
+    listed: Sequence[Listed],
+    places: _Places,
+    query: Vectors,
+    score: Callable[[Vectors, Ragged], NDArray[np.float32]],
+) -> NDArray[np.float32]:
+    """The scores of documents, those of one segment next to each other."""
+
     def scored(here: slice) -> NDArray[np.float32]:
         encoded = listed[places.segments[here.start]].segment.picked(places.rows[here])
-        return best_window(maxsim(query, encoded.windows), encoded.offsets)
+        return best_window(score(query, encoded.windows), encoded.offsets)
 
     scores = np.concatenate(list(on_all_cores(scored, _pieces(listed, places))))
     if not np.isfinite(scores).all():

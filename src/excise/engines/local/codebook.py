@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.vectors.eight_bit import EightBitVectors
 from excise.vectors.ragged import Vectors
 
 _MOST_CELLS = 128
@@ -72,6 +73,11 @@ class Codebook:
     def key(self) -> str:
         """Tells it from all others; lists over equal codebooks can be joined."""
         return hashlib.blake2b(self.centroids.tobytes(), digest_size=8).hexdigest()
+
+    @cached_property
+    def in_bytes(self) -> EightBitVectors:
+        """The centroids in eight bits, for rough products."""
+        return EightBitVectors.of(self.centroids)
 
     def nearest(self, vectors: Vectors) -> Placed:
         """The centroid nearest to each token vector, looked for in the two nearest cells."""

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.engines.local.codebook import Codebook
+from excise.vectors.arithmetic import largest
+from excise.vectors.byte_products import about_products, bytes_pay
 from excise.vectors.ragged import Vectors
 
 _LEAST_PROBES = 32
@@ -35,12 +37,9 @@ def probes_of(query: Vectors, codebook: Codebook) -> Probes:
     >>> probes_of(np.array([[0.6, 0.8]], dtype=np.float32), codebook).centroids.tolist()
     [[0, 1]]
     """
-    products = np.asarray(query, dtype=np.float32) @ codebook.centroids.T
-    count = min(len(codebook), max(_LEAST_PROBES, round(len(codebook) ** 0.5)))
-    nearest = np.argpartition(products, len(codebook) - count, axis=1)[:, len(codebook) - count :]
-    values = np.take_along_axis(products, nearest, axis=1)
-    order = np.argsort(values, axis=1, kind="stable")
-    return Probes(np.take_along_axis(nearest, order, axis=1), np.take_along_axis(values, order, axis=1))
+    query = np.asarray(query, dtype=np.float32)
+    products = about_products(query, codebook.in_bytes) if bytes_pay() else query @ codebook.centroids.T
+    return Probes(*largest(products, min(len(codebook), max(_LEAST_PROBES, round(len(codebook) ** 0.5)))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,6 @@ COMPACT = "int8"  # loses nothing that a suite shows, in half the space
 HALF_FILE, EIGHT_FILE, SCALE_FILE = "vectors.f16", "vectors.i8", "scales.f16"
 STORED_HALF = np.dtype("<f2")
 _READ_TOKENS = 65_536
-_STEPS = 127
 
 
 def check_format(name: str) -> str:
@@ -61,11 +60,8 @@ def packed(name: str, vectors: Vectors) -> dict[str, NDArray[Any]]:
         raise InvalidInput("token vectors must be finite numbers, none larger than half precision can hold.")
     if name == "f16":
         return {HALF_FILE: half}
-    wide = np.asarray(vectors, dtype=np.float32)
-    scales = (np.abs(wide).max(axis=1, keepdims=True) / _STEPS).astype(STORED_HALF)
-    divisors = np.where(scales > 0, scales, 1).astype(np.float32)
-    steps = np.clip(np.rint(wide / divisors), -_STEPS, _STEPS)
-    return {EIGHT_FILE: np.ascontiguousarray(steps, dtype=np.int8), SCALE_FILE: scales}
+    stored = EightBitVectors.of(vectors)
+    return {EIGHT_FILE: stored.values, SCALE_FILE: stored.scales}
 
 
 def mapped(name: str, folder: Path, tokens: int, dimensions: int) -> Vectors:
