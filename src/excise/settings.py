@@ -52,7 +52,7 @@ class Settings:
     coverage: Coverage = field(default_factory=Coverage)
     pooling: Pooling = "per-topic"
     scoring: Scoring = "masked"
-    whole_query: float = 0.25
+    whole_query: float = 0.15
     reembed: bool = False
     reembed_first: int = 100
     adapter_fusion: bool = True

@@ -60,10 +60,10 @@ def taken(signals: Signals, order: list[int]) -> Signals:
 
 
 def test_what_reaches_the_caution_is_removed_however_much_it_is() -> None:
-    decision = cover(SCORES, signals_of([0.45, 0.9, 0.5, *CLEAR]))
+    decision = cover(SCORES, signals_of([0.5, 0.9, 0.6, *CLEAR]))
     assert decision.removed == (1, 2, 0)  # the surest first
     assert decision.kept.tolist() == [3, 4, 5, 6, 7, 8]
-    assert (decision.branch, decision.cut) == ("coverage", 0.45)
+    assert (decision.branch, decision.cut) == ("coverage", 0.5)
     assert (decision.penalties == 0).all()
     everything = cover(SCORES, signals_of([0.9] * 9))
     assert len(everything.removed) == 9
@@ -103,9 +103,23 @@ def test_what_names_the_topic_and_is_not_likely_to_cover_it_is_marked_and_stays(
 
 
 def test_a_faint_match_is_not_demoted_where_another_is_far_stronger() -> None:
-    signals = signals_of([0.9, 0.1, 0.1, *CLEAR], evidence=np.array([[0.9, 0.64, 0.62, *[0.1] * 6]]))
-    assert cover(SCORES, signals).doubtful == (1,)  # 0.63 is the share of the strongest that it takes
-    assert cover(SCORES, signals, Coverage(match_fraction=0.0)).doubtful == (1, 2)
+    signals = signals_of([0.9, 0.1, 0.1, *CLEAR], evidence=np.array([[0.9, 0.73, 0.71, *[0.1] * 6]]))
+    assert cover(SCORES, signals).doubtful == (1,)  # 0.72 is as far from the strongest as it may be
+    assert cover(SCORES, signals, Coverage(match_distance=1.0)).doubtful == (1, 2)
+
+
+def test_what_hardly_covers_a_topic_is_not_demoted_where_another_surely_does() -> None:
+    faint = [0.02, 0.02, 0.0, *CLEAR]
+    assert cover(SCORES, signals_of([0.2, *faint[1:]])).doubtful == (0, 1)
+    beside = cover(SCORES, signals_of([0.99, *faint[1:]]))
+    assert (beside.removed, beside.doubtful) == ((0,), ())
+    assert cover(SCORES, signals_of([0.99, *faint[1:]]), Coverage(odds_fraction=0.0)).doubtful[0] == 1
+    assert cover(SCORES, signals_of([1.0, *faint[1:]])).doubtful == ()
+
+
+def test_where_the_likeliest_is_not_likely_nothing_is_demoted() -> None:
+    assert cover(SCORES, signals_of([0.039, 0.03, 0.0, *CLEAR])).branch == "clear"
+    assert cover(SCORES, signals_of([0.041, 0.03, 0.0, *CLEAR])).doubtful == (0, 1)
 
 
 def test_a_loud_topic_does_not_hide_a_faint_one() -> None:
@@ -175,7 +189,7 @@ def test_a_page_that_the_query_names_by_title_stays_unless_it_is_certain() -> No
         {"caution": "high"},
         {"doubt": 1.5},
         {"doubt": 0.6, "caution": 0.5},
-        {"match_fraction": True},
+        {"match_distance": True},
         {"margin": -1},
         {"margin": None},
         {"certain": 1.5},
@@ -235,7 +249,7 @@ def test_everything_is_ranked_once_and_has_one_outcome(drawn: Shortlisted) -> No
     sure = set(np.flatnonzero(signals.probability >= Coverage().caution).tolist())
     assert set(decision.removed) <= sure
     assert {i for i in sure if signals.probability[i] >= Coverage().asked} <= set(decision.removed)
-    assert all(signals.probability[i] >= Coverage().doubt for i in decision.doubtful)
+    assert not decision.doubtful or signals.probabilities.max() >= Coverage().doubt
 
 
 @given(shortlists(), st.randoms(use_true_random=False))
@@ -249,7 +263,7 @@ def test_the_order_of_the_candidates_does_not_matter(drawn: Shortlisted, chance:
         assert {order[i] for i in getattr(other, group)} == set(getattr(one, group))
 
 
-@given(shortlists(), st.floats(0.02, 1), st.floats(0.02, 1))
+@given(shortlists(), st.floats(Coverage().doubt, 1), st.floats(Coverage().doubt, 1))
 def test_raising_the_caution_never_removes_more(drawn: Shortlisted, one: float, other: float) -> None:
     low, high = sorted((one, other))
     bold, careful = (cover(*drawn, Coverage(caution=caution)) for caution in (low, high))

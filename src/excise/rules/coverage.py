@@ -6,8 +6,8 @@ how likely it covers the topic (:mod:`excise.rules.readout`), and acts on that:
 removed
     the probability reaches ``caution``: it covers the topic.
 doubtful
-    it reaches ``doubt``, and the match is among the strongest that this shortlist has for the topic: it ranks below all
-    that is clear of the topic, and is still there.
+    something here may cover the topic (the likeliest candidate reaches ``doubt``), and this one is not far behind it:
+    neither its odds nor its match. It ranks below all that is clear of the topic, and is still there.
 mentions
     it names the topic or matches it, and stays where it is.
 
@@ -43,13 +43,17 @@ class Coverage:
     caution
         how sure to be before a candidate is removed: the least probability that it covers a topic. 1 removes nothing.
     doubt
-        the least probability from which a candidate may be demoted.
+        the least probability that the likeliest candidate must have for any to be demoted: below it, the shortlist has
+        nothing on the topic.
     certain
         from this probability on, a candidate goes though it leads what is clear of the topic.
     asked
         from this probability on, a candidate goes though the query names its title.
-    match_fraction
-        share of the shortlist's strongest evidence for a topic from which a candidate may be demoted.
+    odds_fraction
+        share of the likeliest candidate's odds from which a candidate may be demoted: where one surely covers the topic,
+        what hardly does is clear of it. What is likelier than not may always be.
+    match_distance
+        how much less evidence than the shortlist's strongest a candidate may have to be demoted.
     margin
         standard deviations by which a candidate must lead all that is clear of the topic, on the rest of the query, to
         keep its place though it may cover the topic.
@@ -66,12 +70,13 @@ class Coverage:
     excise.errors.InvalidInput: caution must be a number from 0 to 1, got 2.0.
     """
 
-    caution: float = 0.45
-    doubt: float = 0.02
+    caution: float = 0.5
+    doubt: float = 0.04
     certain: float = 0.7
     asked: float = 0.98
-    match_fraction: float = 0.7
-    margin: float = 1.25
+    odds_fraction: float = 0.007
+    match_distance: float = 0.18
+    margin: float = 1.75
     minimum_shortlist: int = 4
     shortlist: int = 100
 
@@ -94,8 +99,11 @@ class Coverage:
 
     def matches(self, signals: Signals) -> NDArray[np.bool_]:
         """Which candidates may cover a topic."""
-        strong = signals.evidence >= self.match_fraction * signals.evidence.max(axis=1, keepdims=True)
-        return np.asarray((strong & (signals.probabilities >= self.doubt)).any(axis=0))
+        chance, evidence = signals.probabilities, signals.evidence
+        odds = chance / np.maximum(1 - chance, 1e-12)
+        strong = evidence >= evidence.max(axis=1, keepdims=True) - self.match_distance
+        near = odds >= np.minimum(1.0, self.odds_fraction * odds.max(axis=1, keepdims=True))
+        return np.asarray((strong & near & (chance.max(axis=1, keepdims=True) >= self.doubt)).any(axis=0))
 
     def acts(self, signals: Signals) -> bool:
         """Whether any candidate may cover a topic: else the ranking stays as it is."""

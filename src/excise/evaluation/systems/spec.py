@@ -18,7 +18,8 @@ phi= kappa= lambda= tau=  the constants of the paper's rule
 cap= k=                   the most removals; how many candidates the operator gets (and returns)
 -lead, -asked             the coverage rule where a lead, or a title that the query names, saves no candidate
 caution= doubt= certain=  the probabilities of the coverage rule: to remove, to demote, to remove in spite of a lead
-asked= lead= match=       to remove in spite of a named title; the lead that saves; the share of the best match
+asked= lead=              to remove in spite of a named title; the lead that saves
+odds= match=              how far behind the likeliest, and the best match, a candidate may be demoted
 whole=                    the share of the whole query in the ranking
 one-reading               rank by the backbone's reading of the query alone, without the adapter's
 reembed, first=           re-embed with the adapter; only so many candidates (``full+first=25``)
@@ -188,7 +189,8 @@ _COVERAGE_NUMBERS: dict[str, Number] = {
     "certain": ("certain", float),
     "asked": ("asked", float),
     "lead": ("margin", float),
-    "match": ("match_fraction", float),
+    "odds": ("odds_fraction", float),
+    "match": ("match_distance", float),
     "k": ("shortlist", int),
 }
 _OF_RULE: dict[Rule, tuple[dict[str, Change], dict[str, Number], Callable[..., Change]]] = {
