@@ -50,8 +50,8 @@ class Coverage:
     asked
         from this probability on, a candidate goes though the query names its title.
     odds_fraction
-        share of the likeliest candidate's odds from which a candidate may be demoted: where one surely covers the topic,
-        what hardly does is clear of it. What is likelier than not may always be.
+        share of the likeliest candidate's odds from which a candidate may be demoted: where one surely covers the
+        topic, what hardly does is clear of it. What is likelier than not may always be.
     match_distance
         how much less evidence than the shortlist's strongest a candidate may have to be demoted.
     margin
