@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,14 @@ from excise.errors import BadCorpus
 from excise.evaluation.measures.estimates import Estimate, proportion
 from excise.suites.jsonlines import read_objects
 from excise.topics.detector import Detector, load_detector
-from excise.training.detector.examples import Example, located, own_examples, probe_examples, public_examples
+from excise.training.detector.examples import (
+    Example,
+    field_examples,
+    located,
+    own_examples,
+    probe_examples,
+    public_examples,
+)
 from excise.training.detector.validation import span_match
 
 
@@ -44,6 +52,14 @@ def own_groups() -> Iterator[tuple[str, list[Example]]]:
         yield f"{name}, own dev", [row for row in rows if row.source == f"own-{tier}"]
     for source in ("trap-fire", "decoys_short", "decoys_long", "own-partner", "trap-nofire", "own-control"):
         yield source, [row for row in rows if row.source == source]
+
+
+def field_groups() -> Iterator[tuple[str, list[Example]]]:
+    """Pairs from eight fields that no detector was trained on; the near-twins were written to be mistaken."""
+    rows = list(field_examples())
+    for form in ("explicit", "operator", "implicit", "disjunctive", "mixed"):
+        yield f"eight fields, {form}", [row for row in rows if row.form == form]
+    yield "eight fields, near-twins", [row for row in rows if not row.fires]
 
 
 def public_groups(data: Path) -> Iterator[tuple[str, list[Example]]]:
@@ -105,7 +121,8 @@ def main() -> None:
     detector = Detector.from_pretrained(options.detector) if options.detector else load_detector()
     print("| queries | number | fired | every topic found | characters right | characters found |")
     print("| --- | --- | --- | --- | --- | --- |")
-    lines = [*_lines(detector, own_groups()), *_lines(detector, public_groups(options.data) if options.data else ())]
+    groups = [own_groups(), field_groups(), *([public_groups(options.data)] if options.data else [])]
+    lines = list(_lines(detector, chain.from_iterable(groups)))
     if options.json:
         options.json.write_text(json.dumps([line._asdict() for line in lines], indent=1, default=vars) + "\n")
 

@@ -90,6 +90,21 @@ def probe_examples(held_out: bool) -> Iterator[Example]:
         yield Example(row["nofire"]["text"], (), "trap-nofire", "trap", held_out, pair)
 
 
+def field_examples() -> Iterator[Example]:
+    """Pairs from eight fields, for measuring alone: exclusions, and near-twins written to be mistaken for them.
+
+    Examples
+    --------
+    >>> rows = list(field_examples())
+    >>> len(rows), sum(row.fires for row in rows), all(row.held_out for row in rows)
+    (4800, 2400, True)
+    """
+    for number, row in enumerate(_rows(_data("own/pairs_fields.jsonl"))):
+        fire, pair = row["fire"], f"field {number}"
+        yield _example(fire["text"], fire["excluded"], "field-fire", fire["form"], True, pair)
+        yield Example(row["nofire"]["text"], (), "field-nofire", "partner", True, pair)
+
+
 def written_examples(later: bool = True, left_out: Collection[str] = ()) -> Iterator[Example]:
     """Minimal pairs and decoys that were written for training.
 
