@@ -138,7 +138,9 @@ def _scored(
         encoded = listed[places.segments[here.start]].segment.picked(places.rows[here])
         return best_window(score(query, encoded.windows), encoded.offsets)
 
-    scores = np.concatenate(list(on_all_cores(scored, _pieces(listed, places))))
+    # Bytes are done before threads have begun.
+    spread = map if score is about_maxsim else on_all_cores
+    scores = np.concatenate(list(spread(scored, _pieces(listed, places))))
     if not np.isfinite(scores).all():
         raise BadIndex("the index is damaged: it holds vectors that are not numbers.")
     return scores
