@@ -72,5 +72,5 @@ def test_every_example_is_run_by_a_test() -> None:
     here = {"elasticsearch_exclusion.py", "mcp_client.py", "pylate_exclusion.py", "rerank.jsonl"}
     here |= {f"{name}_exclusion.py" for name in WITH_EXTRAS}
     elsewhere = {"xbench.toml", "xbench_serve.py"}  # tests/xbench/test_bench_examples.py
-    elsewhere |= {"study.toml", "tiny_study.toml"}  # tests/evaluation/experiments/test_study.py
+    elsewhere |= {"study.toml", "study_core.toml", "tiny_study.toml"}  # tests/evaluation/experiments/test_study.py
     assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == here | elsewhere

@@ -197,8 +197,9 @@ def test_the_tiny_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert all(folder.done(cell) for cell in config.cells)
 
 
-def test_the_systems_of_the_example_are_known_and_its_tables_name_its_suites() -> None:
-    content = tomllib.loads((EXAMPLES / "study.toml").read_text())
+@pytest.mark.parametrize("example", ["study.toml", "study_core.toml"])
+def test_the_systems_of_an_example_are_known_and_its_tables_name_its_suites(example: str) -> None:
+    content = tomllib.loads((EXAMPLES / example).read_text())
     tasks = {task["name"] for kind in ("suites", "pairs", "labels") for task in content[kind]}
     for table in content["tables"]:
         assert parse_systems(table["systems"])
