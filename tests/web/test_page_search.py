@@ -185,7 +185,7 @@ def test_caution_ranks_again_at_once(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "caution"), [("European capitals except Paris", 0.6), ("Vim in one page, but not Emacs", 0)]
+    ("query", "caution"), [("hiking in the Alps without a hut", 0.6), ("Vim in one page, but not Emacs", 0)]
 )
 def test_what_matches_the_topic_and_stays_is_marked(reader: Reader, query: str, caution: float) -> None:
     reader.open(("q", query), ("caution", caution))
