@@ -59,8 +59,8 @@ def best_listed(listed: Sequence[Listed], query: Vectors, k: int) -> list[tuple[
         return []
     found = _Places(*(np.concatenate(arrays) for arrays in zip(*seen, strict=True)))
     if in_bytes:
-        found = found.taken(np.sort(_best(scores, k + _SPARE)))
-        found = found.taken(np.argsort(found.segments, kind="stable"))
+        best = _best(scores, k + _SPARE)
+        found = found.taken(best[np.argsort(found.segments[best], kind="stable")])
         scores = _scored(listed, found, query, maxsim)
     return [
         (float(scores[i]), Place(listed[found.segments[i]].part, int(found.rows[i]))) for i in _best(scores, k).tolist()
