@@ -33,7 +33,7 @@ class Settings:
         "full" ranks by the whole query; "masked" by the residual query, which leaves the topics' own words out.
     whole_query
         the share of the whole query, topics and all, in the scores that the coverage rule ranks by where scoring is
-        "masked": what names the topic and stays is often what was meant.
+        "masked".
     reembed, reembed_first
         re-embed the query, the topics and the shortlist with the exclusion adapter before they are judged; of the
         shortlist only so many candidates, in frozen order (the others are judged by their vectors in the index).
@@ -52,7 +52,7 @@ class Settings:
     coverage: Coverage = field(default_factory=Coverage)
     pooling: Pooling = "per-topic"
     scoring: Scoring = "masked"
-    whole_query: float = 0.15
+    whole_query: float = 0.0
     reembed: bool = False
     reembed_first: int = 100
     adapter_fusion: bool = True

@@ -28,7 +28,7 @@ from excise.search.match_features import FEATURES, match_features
 from excise.search.models import SearchModels
 from excise.search.passages import topic_passage
 from excise.search.stages import Judgement, SearchVectors, Shortlist, Weighed
-from excise.search.weighing import evidence_of, maxsim_of, maxsims_of
+from excise.search.weighing import evidence_of, maxsim_of, telling_maxsims_of
 from excise.settings import Settings
 from excise.text import checked_query
 from excise.topics.locate import named_places
@@ -141,11 +141,11 @@ class Pipeline:
         search, shortlist = search.leading(judged_by), replace(shortlist, vectors=shortlist.vectors.leading(judged_by))
         if self.settings.reembed and self.adapter is not None:
             search, shortlist = self._reembedded(search, shortlist, self.adapter)
-        scores = maxsims_of(self._readings(search, shortlist), shortlist.vectors)
         topics = tuple(topic.text for topic in search.detection.topics)
         if self.settings.rule == "paper":
             evidence = evidence_of(search.topics, shortlist.vectors, self.settings.pooling)
-            return Weighed(shortlist, topics, evidence, scores[0])
+            return Weighed(shortlist, topics, evidence, maxsim_of(search.residual, shortlist.vectors))
+        scores = telling_maxsims_of(self._readings(search, shortlist), shortlist.vectors)
         signals = self._signals(search, shortlist, topics, scores[0] / len(search.residual))
         return Weighed(shortlist, topics, signals.strongest, np.mean(scores, axis=0), signals)
 
@@ -180,7 +180,7 @@ class Pipeline:
 
     def _readings(self, search: SearchVectors, shortlist: Shortlist) -> list[Vectors]:
         """The query without its topics, and what the adapter reads it as, where that counts too."""
-        adapter = None if shortlist.foreign or self.settings.rule == "paper" else self._second_reader
+        adapter = None if shortlist.foreign else self._second_reader
         if adapter is None:
             return [search.residual]
         second = search.second

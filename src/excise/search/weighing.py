@@ -8,7 +8,7 @@ import numpy as np
 
 from excise.rules.decision import Floats
 from excise.vectors.encoded import EncodedDocuments
-from excise.vectors.maxsim import Pooling, best_matches, maxsim, maxsim_many, pooled
+from excise.vectors.maxsim import Pooling, best_matches, maxsim, pooled
 from excise.vectors.ragged import Vectors
 from excise.vectors.windows import best_window
 
@@ -18,10 +18,30 @@ def maxsim_of(query: Vectors, documents: EncodedDocuments) -> Floats:
     return best_window(maxsim(query, documents.windows), documents.offsets).astype(np.float64)
 
 
-def maxsims_of(queries: Sequence[Vectors], documents: EncodedDocuments) -> Floats:
-    """The same for several queries at once: queries by documents."""
-    by_window = maxsim_many(queries, documents.windows)
-    return np.stack([best_window(scores, documents.offsets) for scores in by_window]).astype(np.float64)
+def telling_maxsims_of(queries: Sequence[Vectors], documents: EncodedDocuments) -> Floats:
+    """MaxSim of several queries, each token counting by how much it tells the documents apart: queries by documents.
+
+    A token that all candidates match alike ("please", "I need", the subject that they share) says nothing about which
+    of them is wanted. So each one's match is weighted by its standard deviation over the documents; the weights of a
+    query are 1 in the mean, so that scores keep their scale.
+
+    Examples
+    --------
+    >>> from excise.vectors.ragged import Ragged
+    >>> documents = EncodedDocuments.of([Ragged.of([np.eye(2)]), Ragged.of([np.array([[1.0, 0.0]])])])
+    >>> telling_maxsims_of([np.eye(2)], documents).round(2).tolist()
+    [[2.0, 0.0]]
+    """
+    matches = best_matches(np.concatenate(queries), documents.windows).astype(np.float64)
+    firsts = np.cumsum([len(query) for query in queries])[:-1]
+    return np.stack([_telling(own, documents) for own in np.split(matches, firsts, axis=1)])
+
+
+def _telling(matches: Floats, documents: EncodedDocuments) -> Floats:
+    """Each document's score from the best matches of a query's tokens in its windows."""
+    spread = np.maximum.reduceat(matches, documents.offsets[:-1], axis=0).std(axis=0)
+    weights = spread / spread.mean() if spread.mean() > 1e-9 else np.ones_like(spread)
+    return best_window(matches @ weights, documents.offsets).astype(np.float64)
 
 
 def evidence_of(topics: Sequence[Vectors], documents: EncodedDocuments, pooling: Pooling) -> Floats:

@@ -67,15 +67,53 @@ class Tagged(NamedTuple):
     chances: NDArray[np.float64]
 
 
+class _Part(NamedTuple):
+    """What a tagger says of a part of a query, in logits.
+
+    Attributes
+    ----------
+    spans, tokens
+        the tokens' places in the query, and that each one names an excluded topic.
+    content
+        which of them can name anything.
+    whole
+        that anything is excluded, read off the token that stands for all of them; None where nobody has learned that.
+    """
+
+    spans: NDArray[np.int64]
+    tokens: NDArray[np.float64]
+    content: NDArray[np.bool_]
+    whole: float | None
+
+    @property
+    def score(self) -> float:
+        """The chance that anything is excluded, which the strongest content token and the whole speak for alike."""
+        if not self.content.any():
+            return 0.0
+        strongest = float(self.tokens[self.content].max())
+        return float(_chances(np.array(strongest if self.whole is None else (strongest + self.whole) / 2)))
+
+    def with_other(self, other: _Part) -> _Part:
+        """The mean of two readings of the same tokens; of the whole, where only one has learned that, its own."""
+        if not np.array_equal(self.spans, other.spans):
+            raise BackboneError("a detector and its companion must cut words alike: give both the same tokenizer.")
+        wholes = [part.whole for part in (self, other) if part.whole is not None]
+        whole = sum(wholes) / len(wholes) if wholes else None
+        return _Part(self.spans, (self.tokens + other.tokens) / 2, self.content, whole)
+
+
 class _Reading(NamedTuple):
-    """A query as the tagger read it: its tokens' places and chances, and the score of the whole."""
+    """A query as it was read: its tokens' places and chances, and the score of the whole."""
 
     spans: NDArray[np.int64]
     chances: NDArray[np.float64]
     score: float
 
-
-_NOTHING = _Reading(np.empty((0, 2), dtype=np.int64), np.empty(0), 0.0)
+    @classmethod
+    def of(cls, parts: Sequence[_Part]) -> _Reading:
+        """The parts of a query as one: it excludes something where one of them does."""
+        spans = np.concatenate([part.spans for part in parts])
+        return cls(spans, _chances(np.concatenate([part.tokens for part in parts])), max(part.score for part in parts))
 
 
 class Detector:
@@ -240,20 +278,25 @@ class Detector:
 
     def _read(self, queries: Sequence[str], clear: float = 0.0) -> list[_Reading]:
         """Each query as both networks read it; as the companion, the smaller, does where it scores below ``clear``."""
+        return [_Reading.of(parts) for parts in self._parts_read(queries, clear)]
+
+    def _parts_read(self, queries: Sequence[str], clear: float) -> list[list[_Part]]:
         if self.companion is None:
             return self._read_alone(queries)
-        read = self.companion._read(queries)
-        doubtful = [i for i, reading in enumerate(read) if reading.score >= clear]
+        read = self.companion._parts_read(queries, 0.0)
+        doubtful = [i for i, parts in enumerate(read) if max(part.score for part in parts) >= clear]
         for i, own in zip(doubtful, self._read_alone([queries[i] for i in doubtful]), strict=True):
-            read[i] = _agreed(own, read[i])
+            if len(own) != len(read[i]):
+                raise BackboneError("a detector and its companion must cut words alike: give both the same tokenizer.")
+            read[i] = [part.with_other(other) for part, other in zip(own, read[i], strict=True)]
         return read
 
-    def _read_alone(self, queries: Sequence[str]) -> list[_Reading]:
+    def _read_alone(self, queries: Sequence[str]) -> list[list[_Part]]:
         import torch
 
-        parts = [self.tokenizer.parts(query, _WINDOW, _WINDOW // 3) for query in queries]
-        flat = [(query, part) for query, own in zip(queries, parts, strict=True) for part in own]
-        read: list[_Reading] = [_NOTHING] * len(flat)
+        pieces = [self.tokenizer.parts(query, _WINDOW, _WINDOW // 3) for query in queries]
+        flat = [(query, part) for query, own in zip(queries, pieces, strict=True) for part in own]
+        read: dict[int, _Part] = {}
 
         def fill(batch: list[int]) -> None:
             ids, mask = padded([flat[i][1].ids for i in batch])
@@ -262,45 +305,20 @@ class Detector:
             excluded = judged.excluded.double().numpy()
             whole = [None] * len(batch) if judged.query is None else judged.query.tolist()
             for i, *row in zip(batch, excluded, whole, strict=True):
-                read[i] = _reading(*flat[i], *row)
+                read[i] = _part(*flat[i], *row)
 
         # Eight-bit weights read one text at a time, which is what makes a batch change nothing.
         room = 1 if self._eight_bits else PADDED_TOKENS
         list(on_all_cores(fill, list(batches([len(part.ids) for _, part in flat], room))))
-        firsts = np.cumsum([0, *(len(own) for own in parts)])
-        return [_joined(read[a:b]) for a, b in pairwise(firsts.tolist())]
+        firsts = np.cumsum([0, *(len(own) for own in pieces)])
+        return [[read[i] for i in range(a, b)] for a, b in pairwise(firsts.tolist())]
 
 
-def _reading(query: str, part: Pieces, excluded: NDArray[np.float64], whole: float | None) -> _Reading:
+def _part(query: str, pieces: Pieces, excluded: NDArray[np.float64], whole: float | None) -> _Part:
     """What the tagger's logits say of one part of a query: of its own tokens, the special ones left out."""
-    own = np.flatnonzero(part.spans[:, 0] >= 0)
-    spans, logits = part.spans[own], excluded[own]
-    content = [is_content(query[start:end]) for start, end in spans]
-    score = 0.0
-    if any(content):
-        strongest = float(logits[content].max())
-        score = float(_chances(np.array(strongest if whole is None else (strongest + whole) / 2)))
-    return _Reading(spans, _chances(logits), score)
-
-
-def _joined(parts: Sequence[_Reading]) -> _Reading:
-    """The parts of a query as one: it excludes something where one of them does."""
-    spans, chances, scores = zip(*parts, strict=True)
-    return _Reading(np.concatenate(spans), np.concatenate(chances), max(scores))
-
-
-def _agreed(one: _Reading, other: _Reading) -> _Reading:
-    """Two readings of the same tokens as one: the mean of their logits."""
-    if not np.array_equal(one.spans, other.spans):
-        raise BackboneError("a detector and its companion must cut words alike: give both the same tokenizer.")
-    chances = _chances((_logits(one.chances) + _logits(other.chances)) / 2)
-    score = _chances((_logits(np.array(one.score)) + _logits(np.array(other.score))) / 2)
-    return _Reading(one.spans, chances, float(score))
-
-
-def _logits(chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    sure = np.clip(chances, 1e-9, 1 - 1e-9)
-    return np.asarray(np.log(sure / (1 - sure)))
+    own = np.flatnonzero(pieces.spans[:, 0] >= 0)
+    content = np.array([is_content(query[start:end]) for start, end in pieces.spans[own]], dtype=np.bool_)
+    return _Part(pieces.spans[own], excluded[own], content, whole)
 
 
 def _chances(logits: NDArray[np.float64]) -> NDArray[np.float64]:
