@@ -18,8 +18,8 @@ from excise.engines.local.engine import LocalEngine
 from excise.errors import BackboneError, BadCorpus, BadIndex
 from excise.results import STEPS
 from excise.rules.coverage import Coverage
+from excise.search.weighing import telling_maxsims_of
 from excise.settings import Settings, resolve
-from excise.vectors.maxsim import maxsim
 
 QUERY = "electric cars, but not Tesla"
 PLACES = ("Sunderland", "Oslo", "Leipzig", "Seoul", "Turin", "Paris")
@@ -268,7 +268,7 @@ class TestRerank:
             one = judged[str(candidate["id"])]
             assert one.score + one.penalty == pytest.approx(candidate["score"])
 
-    def test_without_scores_maxsim_ranks(self, demo: Excise) -> None:
+    def test_without_scores_both_readings_rank(self, demo: Excise) -> None:
         unscored = [{"id": c["id"], "text": c["text"]} for c in self.CANDIDATES]
         result = demo.rerank("electric cars, not Tesla", unscored, exclude=["Tesla"], k=2)
         assert len(result.hits) == 2
@@ -279,11 +279,9 @@ class TestRerank:
         vectors, judge = demo.backbone.encode_documents(texts), demo.backbone.judging
         assert demo.adapter is not None
         readings = [reader.encode_query("electric cars, not Tesla") for reader in (judge, demo.adapter)]
-        judged = vectors.leading(judge.dimensions).windows
-        own = np.mean([maxsim(reading.outside([(19, 24)]), judged) for reading in readings], axis=0)
-        asked = demo.backbone.encode_query("electric cars, not Tesla").vectors
-        share, whole = demo.settings.whole_query, maxsim(asked, vectors.windows)
-        assert list(scores.values()) == pytest.approx(((1 - share) * own + share * whole).tolist(), abs=1e-4)
+        residual = [reading.outside([(19, 24)]) for reading in readings]
+        own = telling_maxsims_of(residual, vectors.leading(judge.dimensions)).mean(axis=0)
+        assert list(scores.values()) == pytest.approx(own.tolist(), abs=1e-4)
 
     def test_with_two_candidates_the_match_comes_last_and_nothing_is_removed(self, demo: Excise) -> None:
         pair = [{"id": c["id"], "text": c["text"]} for c in self.CANDIDATES[:2]]

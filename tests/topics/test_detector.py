@@ -7,13 +7,14 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from excise.cli.app import app
 from excise.errors import BackboneError, InvalidInput
 from excise.results import Detection
-from excise.topics.detector import COMPANION, REACH, Detector, DetectorConfig, load_detector
+from excise.topics.detector import COMPANION, REACH, Detector, DetectorConfig, _Part, load_detector
 
 FIRES = {
     "electric cars, but not Tesla": ["Tesla"],
@@ -188,6 +189,17 @@ def test_with_a_companion_the_mean_of_both_logits_counts(plain_checkpoint: Path,
     together = [logit(one.score) for one in Detector.from_pretrained(tmp_path).detect(queries)]
     # The companion computes in eight bits.
     assert together == pytest.approx([(a + b) / 2 for a, b in zip(*alone, strict=True)], abs=0.1)
+
+
+def test_two_that_are_sure_of_different_words_are_sure_of_none() -> None:
+    spans, content = np.array([[0, 4], [5, 9]]), np.array([True, True])
+    first = _Part(spans, np.array([4.0, -4.0]), content, whole=2.0)
+    second = _Part(spans, np.array([-4.0, 4.0]), content, whole=None)
+    assert logit(first.score) == pytest.approx(3.0)
+    assert logit(second.score) == pytest.approx(4.0)
+    assert logit(first.with_other(second).score) == logit(second.with_other(first).score) == pytest.approx(1.0)
+    nothing = _Part(spans, np.array([4.0, 4.0]), np.array([False, False]), whole=9.0)
+    assert nothing.score == 0.0
 
 
 def test_what_the_companion_finds_clear_is_not_read_again(shipped: Detector) -> None:

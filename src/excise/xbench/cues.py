@@ -32,7 +32,8 @@ def _pattern(cues: tuple[str, ...]) -> re.Pattern[str]:
     for cue in cues:
         words = r"\s+".join(re.escape(word) for word in cue.split())
         start = "" if not cue[0].isalnum() or cue == "n't" else r"\b"
-        parts.append(f"{start}{words}\\b")
+        numbered = r"(?!\.?\s*\d)" if cue == "no" else ""  # "Regulation (EU) No 575/2013" rules nothing out
+        parts.append(f"{start}{words}\\b{numbered}")
     return re.compile("|".join(parts), re.IGNORECASE)
 
 
@@ -62,6 +63,8 @@ def explicit_cues(query: str) -> list[str]:
     --------
     >>> explicit_cues("cars that aren't Teslas"), explicit_cues("cars -tesla"), explicit_cues("long-term car tests")
     (["n't"], ['-'], [])
+    >>> explicit_cues("no Regulation (EU) No 575/2013, nor No. 5")
+    ['nor', 'no']
     """
     text = query.translate(_APOSTROPHES)
     further = [found.group().lower() for found in _FURTHER.finditer(text)]

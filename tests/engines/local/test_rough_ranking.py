@@ -33,7 +33,7 @@ def test_the_best_of_the_bundled_corpus_lead_the_rough_ranking() -> None:
         exact = np.argsort(-maxsim(query.vectors, encoded.windows), kind="stable")[:20]
         rough = np.argsort(-lists.rough_scores(probes_of(query.vectors, codebook), len(encoded)), kind="stable")[:120]
         shares.append(np.isin(exact, rough).mean())
-    assert np.mean(shares) >= 0.95
+    assert np.mean(shares) >= 0.9
 
 
 def test_a_codebook_of_equal_vectors_has_one_centroid_and_holds_all() -> None:

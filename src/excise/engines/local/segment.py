@@ -153,10 +153,10 @@ class Segment:
         """Every document's metadata. Parsed when a search first filters, and shared by all states with this segment."""
         return [self.document(row).metadata for row in range(len(self))]
 
-    def read(self, rows: NDArray[np.int64]) -> EncodedDocuments:
-        """The token vectors of some documents, at least one, as numbers."""
-        found = self.picked(rows)
-        return EncodedDocuments(Ragged(found.windows.vectors[:], found.windows.offsets), found.offsets)
+    def window_bounds(self, row: int) -> NDArray[np.int64]:
+        """Where the windows of a document start among the token vectors, and where the last one ends."""
+        first, last = self.document_windows[row : row + 2]
+        return np.asarray(self._window_tokens[first : last + 1])
 
     def picked(self, rows: NDArray[np.int64]) -> EncodedDocuments:
         """The token vectors of some documents, at least one, copied out of the file as they are stored."""

@@ -16,11 +16,11 @@ from excise.engines.local.listing import LISTED_FROM
 from excise.engines.local.manifest import MANIFEST, Manifest, SegmentEntry
 from excise.engines.local.parts import Part, Place
 from excise.engines.local.segment import Segment
-from excise.engines.local.vector_files import STORED_HALF
+from excise.engines.local.vector_files import STORED_HALF, as_numbers
 from excise.errors import BadIndex
 from excise.filters import Where
 from excise.vectors.encoded import EncodedDocuments, EncoderInfo
-from excise.vectors.ragged import Ragged, Vectors
+from excise.vectors.ragged import Ragged, Vectors, starts
 
 
 class Snapshot:
@@ -159,12 +159,11 @@ class Snapshot:
         if not places:
             none = np.empty((0, self.encoder.dimensions), dtype=STORED_HALF)
             return EncodedDocuments(Ragged(none, np.zeros(1, dtype=np.int64)), np.zeros(1, dtype=np.int64))
-        asked = np.array(places, dtype=np.int64)
-        order = np.argsort(asked[:, 0], kind="stable")  # each segment's documents are copied out together
-        numbers, firsts = np.unique(asked[order, 0], return_index=True)
-        rows = np.split(asked[order, 1], firsts[1:])
-        first, *others = (self.parts[int(number)].segment.read(own) for number, own in zip(numbers, rows, strict=True))
-        return first.joined(*others).taken(np.argsort(order)) if others else first
+        segments = [self.parts[place.part].segment for place in places]
+        bounds = [segment.window_bounds(place.row) for segment, place in zip(segments, places, strict=True)]
+        runs = [(one.windows.vectors, slice(own[0], own[-1])) for one, own in zip(segments, bounds, strict=True)]
+        windows = Ragged(as_numbers(runs), starts(np.concatenate([np.diff(own) for own in bounds])))
+        return EncodedDocuments(windows, starts([len(own) - 1 for own in bounds]))
 
 
 def _matching(segment: Segment, where: Where) -> NDArray[np.bool_]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.errors import InvalidInput
+from excise.vectors.arithmetic import scaled
 from excise.vectors.eight_bit import EightBitVectors
 from excise.vectors.ragged import Vectors
 
@@ -82,6 +83,14 @@ def gathered(stored: Vectors, starts: Sequence[int], ends: Sequence[int]) -> Vec
         return cast(Vectors, EightBitVectors(values, scales))
     plain = stored.view(np.ndarray)  # cutting a map into pieces takes longer than copying them
     return np.concatenate([plain[run] for run in runs])
+
+
+def as_numbers(runs: Sequence[tuple[Vectors, slice]]) -> Vectors:
+    """Rows of any segments next to each other, as numbers: eight bits are copied as such, and widened together."""
+    if all(isinstance(stored, EightBitVectors) for stored, _ in runs):
+        values, scales = ([getattr(stored, part)[rows] for stored, rows in runs] for part in ("values", "scales"))
+        return scaled(np.concatenate(values), np.concatenate(scales))
+    return np.concatenate([stored[rows] for stored, rows in runs])
 
 
 def read_tokens(name: str, folder: Path, dimensions: int, first: int, last: int) -> Iterator[tuple[int, Vectors]]:
