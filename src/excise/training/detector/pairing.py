@@ -1,4 +1,4 @@
-"""Two detectors as one: both read a query, the mean of their logits counts, and the threshold is chosen for both."""
+"""Two detectors as one: both read a query, their logits are averaged, and the threshold is chosen for both."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def _write_card(out: Path, reports: Sequence[GroupReport], threshold: float, see
     budgets = ", ".join(f"{name} {most:.1%}" for name, most in ORDINARY.items())
     card = f"""# Two detectors that read along
 
-Both read a query, and the mean of their logits counts, for each token and for the query. It fires above {threshold}.
+Both read a query. Their logits are averaged token by token; the strongest token of the mean, and what is read off the
+whole query, count alike. It fires above {threshold}.
 
 - Command: `excise train pair FIRST COMPANION --out DIR --data DATA --seed {seed}`
 - Each was trained by itself, with the command, the data and the seed of its own card:
