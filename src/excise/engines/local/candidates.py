@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.cores import on_all_cores
 from excise.engines.local.inverted_lists import Probes, probes_of
 from excise.engines.local.parts import Place
 from excise.engines.local.segment import Segment
@@ -138,9 +137,7 @@ def _scored(
         encoded = listed[places.segments[here.start]].segment.picked(places.rows[here])
         return best_window(score(query, encoded.windows), encoded.offsets)
 
-    # Bytes are done before threads have begun.
-    spread = map if score is about_maxsim else on_all_cores
-    scores = np.concatenate(list(spread(scored, _pieces(listed, places))))
+    scores = np.concatenate([scored(piece) for piece in _pieces(listed, places)])
     if not np.isfinite(scores).all():
         raise BadIndex("the index is damaged: it holds vectors that are not numbers.")
     return scores

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.cores import on_all_cores
 from excise.documents import Document
 from excise.engines.base import Found, check_search, digest
 from excise.engines.local.candidates import Listed, best_listed
@@ -127,9 +128,13 @@ class Snapshot:
                 continue
             for best, scores in zip(ranked, part.segment.scores(queries), strict=True):
                 best += [(float(scores[row]), Place(number, row)) for row in _best_rows(scores, passed_over, k)]
-        for best, query in zip(ranked, queries, strict=True) if listed else ():
-            best += best_listed(listed, query, k)
-        return [self._found(sorted(best, key=_better)[:k], vectors) for best in ranked]
+
+        def found(number: int) -> Found:
+            best = ranked[number] + (best_listed(listed, queries[number], k) if listed else [])
+            return self._found(sorted(best, key=_better)[:k], vectors)
+
+        # The many small products of a query take half the time on a core of their own.
+        return list(on_all_cores(found, range(len(queries))))
 
     def documents(self, ids: Sequence[str]) -> list[Document]:
         return [self._document(place) for place in self._known(ids)]
