@@ -1,4 +1,4 @@
-"""X-Bench suites over EU law and annual reports, two domains that no rule and no detector was made on.
+"""X-Bench suites over EU law and annual reports: queries that came after the rule's thresholds and the detector's rows.
 
     python benchmarks/unseen_suites.py DATA OUT      # DATA/eurlex and DATA/finance hold the corpora
     excise eval OUT/eurlex --split test --systems frozen,paper,maxsim-not,excise,excise:oracle --out runs/eurlex

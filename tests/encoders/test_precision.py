@@ -9,7 +9,6 @@ from excise.documents import Document
 from excise.encoders import precision
 from excise.encoders.adapter import load_adapter
 from excise.encoders.backbone import Backbone
-from excise.encoders.precision import bfloat16_pays
 from excise.vectors.eight_bit import EightBitVectors
 
 pays = pytest.mark.parametrize("pays", [True, False])
@@ -58,11 +57,3 @@ def test_neighbours_and_an_adapters_terms_change_nothing_of_that(
         together, alone = encoder.encode_documents(texts), encoder.encode_documents(texts[3:4])
         found = together.document(3).vectors.astype(np.float32)
         assert found == pytest.approx(alone.windows.vectors.astype(np.float32), abs=1e-2 if pays else 1e-3)
-
-
-@pytest.mark.parametrize(("halves", "floats"), [(1.0, 10.0), (10.0, 1.0), (9.0, 10.0)])
-def test_it_is_chosen_where_it_is_much_faster(halves: float, floats: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = [0.0]
-    steps = iter([0.0, halves, 0.0, floats] * precision._ROUNDS)
-    monkeypatch.setattr(precision, "perf_counter", lambda: times.append(times[-1] + next(steps)) or times[-1])
-    assert bfloat16_pays.__wrapped__() is (halves < 0.7 * floats)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excise.vectors.arithmetic import largest, of_length_one, scaled, widened
+from excise.vectors import arithmetic
+from excise.vectors.arithmetic import largest, much_faster, of_length_one, scaled, widened
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -39,3 +40,14 @@ def test_both_find_the_same_largest_numbers(seed: int, count: int) -> None:
     (places, values), (others, expected) = largest(rows, count, "torch"), largest(rows, count, "numpy")
     assert (places.tolist(), values.tolist()) == (others.tolist(), expected.tolist())
     assert (np.diff(values) >= 0).all()
+
+
+@pytest.mark.parametrize(("quick", "usual"), [(1.0, 10.0), (10.0, 1.0), (9.0, 10.0)])
+def test_the_quicker_way_must_be_much_faster(quick: float, usual: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(arithmetic, "perf_counter", lambda: clock[0])
+
+    def takes(seconds: float) -> None:
+        clock[0] += seconds
+
+    assert much_faster(lambda: takes(quick), lambda: takes(usual)) is (quick < 0.7 * usual)

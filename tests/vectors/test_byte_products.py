@@ -44,14 +44,6 @@ def test_where_torch_has_no_such_products_floats_serve(fault: type[Exception], m
     assert bytes_pay.__wrapped__() is False
 
 
-@pytest.mark.parametrize(("of_bytes", "of_floats"), [(1.0, 10.0), (10.0, 1.0)])
-def test_the_faster_one_is_chosen(of_bytes: float, of_floats: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = [0.0]
-    monkeypatch.setattr(byte_products, "perf_counter", lambda: times.append(times[-1] + next(steps)) or times[-1])
-    steps = iter([0.0, of_bytes, 0.0, of_floats] * 3)
-    assert bytes_pay.__wrapped__() is (of_bytes < of_floats)
-
-
 def test_it_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     first = bytes_pay()
     monkeypatch.setattr(byte_products, "_of_bytes", SimpleNamespace())  # would fail if it were called

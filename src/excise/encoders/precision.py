@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from functools import cache
-from time import perf_counter
 
 import torch
-from torch import Tensor
 from torch.nn.functional import linear
 
+from excise.vectors.arithmetic import much_faster
+
 _TRIED = (512, 384, 1_536)  # tokens, and the widths of the product that is timed
-_ROUNDS = 5
-_GAIN = 0.7  # of the time that single precision takes: what bfloat16 must stay below
 
 
 def for_documents() -> AbstractContextManager[object]:
@@ -32,12 +30,5 @@ def bfloat16_pays() -> bool:
     inputs, weights = torch.ones(tokens, narrow), torch.ones(wide, narrow)
     halved, halves = inputs.bfloat16(), weights.bfloat16()
 
-    def seconds(rows: Tensor, matrix: Tensor) -> float:
-        started = perf_counter()
-        linear(rows, matrix)
-        return perf_counter() - started
-
     with torch.inference_mode():
-        linear(halved, halves), linear(inputs, weights)  # the first of each is prepared
-        rounds = [(seconds(halved, halves), seconds(inputs, weights)) for _ in range(_ROUNDS)]
-    return min(fast for fast, _ in rounds) < _GAIN * min(usual for _, usual in rounds)
+        return much_faster(lambda: linear(halved, halves), lambda: linear(inputs, weights))

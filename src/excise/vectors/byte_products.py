@@ -9,13 +9,12 @@ processor gains: :func:`bytes_pay` measures it, once.
 from __future__ import annotations
 
 from functools import cache
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.vectors.arithmetic import default_backend
+from excise.vectors.arithmetic import default_backend, much_faster
 from excise.vectors.eight_bit import EightBitVectors
 from excise.vectors.ragged import Ragged, Vectors
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 _TOGETHER = 16_384  # token vectors multiplied at a time
 _TRIED = (32, 4_096, 256)  # query tokens, document tokens and dimensions of the products that are timed
-_ROUNDS = 3
-_GAIN = 0.7  # of the time that floats take: what bytes must stay below
 
 
 def about_products(query: Vectors, stored: EightBitVectors) -> NDArray[np.float32]:
@@ -76,24 +73,10 @@ def bytes_pay() -> bool:
     documents = torch.full((others, dimensions), 5, dtype=torch.int8)
     floats = query.float()
 
-    def by_bytes() -> Tensor:
-        return _of_bytes(query, documents)
-
-    def by_floats() -> Tensor:
-        return floats @ documents.float().T
-
     try:
-        by_bytes()
+        return much_faster(lambda: _of_bytes(query, documents), lambda: floats @ documents.float().T)
     except (AttributeError, RuntimeError):  # an older torch, or one without such products
         return False
-    by_floats()
-    quickest = [float("inf"), float("inf")]
-    for _ in range(_ROUNDS):
-        for number, product in enumerate((by_bytes, by_floats)):
-            start = perf_counter()
-            product()
-            quickest[number] = min(quickest[number], perf_counter() - start)
-    return quickest[0] < _GAIN * quickest[1]
 
 
 def _of_bytes(query: Tensor, documents: Tensor) -> Tensor:
