@@ -11,7 +11,7 @@ import excise
 
 ROOT = Path(excise.__file__).parent
 FLOORS = (  # each may import what stands on its own floor or below
-    ("errors", "progress", "extras", "text", "cache_folder", "durable", "cores"),
+    ("errors", "progress", "extras", "text", "cache_folder", "durable", "cores", "model_folders"),
     ("documents", "filters"),
     ("vectors", "results"),
     ("encoders", "topics", "engines"),

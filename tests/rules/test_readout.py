@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import astuple, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excise.encoders.backbone import Backbone, load_backbone
+from excise.encoders.embedded import EmbeddedEncoder
 from excise.errors import InvalidInput
-from excise.rules.readout import READOUTS, CoverageReadout, read_readouts, readout_for, write_readouts
+from excise.model_folders import model_folder, shipped_folder
+from excise.rules.readout import READOUTS, CoverageReadout, read_readouts, readout_for_any, readout_of, write_readouts
 from excise.search.match_features import FEATURES, WORD_FEATURES
 from excise.search.models import SearchModels
+from excise.search.scale_measurement import measured_scale
+from excise.search.similarity_scale import REFERENCE
 
 OWN = CoverageReadout(("evidence", "named"), (0.5, 0.25), (0.1, 0.5), (2.0, 1.0), -0.5, "tiny", "abc")
 ANY = CoverageReadout(("named",), (0.25,), (0.5,), (1.0,), 0.0)
@@ -70,7 +74,7 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"features": ()}, {"means": (0.1,)}, {"scales": (0.1, -1.0)}, {"intercept": float("inf")}],
+    [{"features": ()}, {"means": (0.1,)}, {"scales": (0.1, -1.0)}, {"intercept": float("inf")}, {"levels": (0.1, 0.9)}],
 )
 def test_a_readout_that_does_not_add_up_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="a coverage readout"):
@@ -78,12 +82,14 @@ def test_a_readout_that_does_not_add_up_is_refused(wrong: dict[str, Any]) -> Non
 
 
 def test_a_backbone_gets_its_own_readout_and_else_the_one_for_any() -> None:
-    assert readout_for([OWN, ANY], "abc") is OWN
-    assert readout_for([ANY, OWN], "abc") is OWN
-    assert readout_for([OWN, ANY], "def") is ANY
-    for readouts in ([], [OWN]):
-        with pytest.raises(InvalidInput, match="no coverage readout for the weights def"):
-            readout_for(readouts, "def")
+    both = replace(OWN, backbone=None, weights=None)
+    assert readout_of([ANY, OWN], "abc") is OWN
+    assert readout_of([OWN, ANY], "def") is None
+    assert readout_for_any([OWN, ANY, both], ["named"]) is ANY
+    assert readout_for_any([OWN, ANY, both], ["evidence", "named"]) is both
+    for readouts in ([], [OWN], [both]):
+        with pytest.raises(InvalidInput, match="no coverage readout for any backbone"):
+            readout_for_any(readouts, ["named"])
 
 
 def test_features_are_chosen_by_name_whatever_stands_beside_them() -> None:
@@ -111,17 +117,52 @@ def test_more_of_what_speaks_for_covering_is_never_less_likely(
 
 def test_the_file_that_ships_fits_the_backbone_that_ships(minilm: Backbone) -> None:
     readouts = shipped()
-    own = readout_for(readouts, minilm.judging.weights_fingerprint)
+    own = readout_of(readouts, minilm.judging.weights_fingerprint)
+    assert own is not None
     assert (own.backbone, own.weights) == (minilm.name, minilm.judging.weights_fingerprint)
     assert own.features == FEATURES
-    assert SearchModels(minilm).readout == own
+    models = SearchModels(minilm)
+    assert models.readout == own
+    assert models.scale is REFERENCE
+    measured = measured_scale(minilm.judging)
+    assert measured is not None
+    assert astuple(measured) == pytest.approx(astuple(REFERENCE), abs=0.01)
 
 
-def test_the_readout_that_serves_any_backbone_reads_words_alone(plain_checkpoint: Path) -> None:
-    serving_any = [readout for readout in shipped() if readout.weights is None]
-    assert len(serving_any) == 1
-    assert set(serving_any[0].features) <= set(WORD_FEATURES)
-    assert SearchModels(load_backbone(str(plain_checkpoint))).readout == serving_any[0]
+def test_a_backbone_that_none_was_fitted_on_is_measured_and_gets_the_one_for_any(minilm: Backbone) -> None:
+    assert isinstance(minilm.encoder, EmbeddedEncoder)
+    models = SearchModels(Backbone("fewer", minilm.encoder.leading(64), replace(minilm.preset, judging=None)))
+    assert models.scale == measured_scale(models.backbone) != REFERENCE
+    assert models.readout == readout_for_any(shipped(), FEATURES)
+    assert models.readout.features == FEATURES
+
+
+def test_where_vectors_tell_nothing_words_alone_are_read(plain_checkpoint: Path) -> None:
+    models = SearchModels(load_backbone(str(plain_checkpoint)))  # its weights are random
+    assert measured_scale(models.backbone) is None
+    assert models.readout == readout_for_any(shipped(), WORD_FEATURES)
+    assert models.readout.features == WORD_FEATURES
+    assert models.scale is REFERENCE
+
+
+def test_a_folder_of_ones_own_stands_in_for_what_ships(
+    minilm: Backbone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = replace(OWN, weights=minilm.judging.weights_fingerprint)
+    (tmp_path / "coverage").mkdir()
+    write_readouts(tmp_path / "coverage" / READOUTS, [mine])
+    assert SearchModels(minilm, coverage=tmp_path / "coverage").readout == mine
+    monkeypatch.setenv("EXCISE_MODELS", str(tmp_path))
+    assert SearchModels(minilm).readout == mine
+    assert model_folder("adapter") == shipped_folder("adapter")
+    (tmp_path / "coverage" / READOUTS).unlink()
+    with pytest.raises(InvalidInput, match="does not hold coverage readouts"):
+        SearchModels(minilm).readout  # noqa: B018
+    monkeypatch.setenv("EXCISE_MODELS", str(tmp_path / "nowhere"))
+    with pytest.raises(
+        InvalidInput, match="EXCISE_MODELS names .*nowhere, which has no folder detector, adapter or co"
+    ):
+        SearchModels(minilm).readout  # noqa: B018
 
 
 def test_what_ships_is_surer_of_a_page_on_the_topic_than_of_one_that_is_not() -> None:

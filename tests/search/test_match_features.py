@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from excise.documents import Document
 from excise.encoders.backbone import Backbone
 from excise.search.match_features import FEATURES, OPENING_TOKENS, VECTOR_FEATURES, match_features, topic_pattern
+from excise.search.similarity_scale import REFERENCE, SimilarityScale
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.ragged import Ragged
 from nasty_texts import nasty_text
@@ -198,3 +199,17 @@ def test_expressions_in_a_topic_are_plain_text(topic: str) -> None:
     assert len(pattern.words) <= len(topic)
     if topic.strip():
         assert pattern.phrase.search("nothing here has it") is None
+
+
+def test_vectors_of_a_narrow_cone_give_the_features_of_those_that_are_not() -> None:
+    """A scale maps what lies between a backbone's levels to where the reference has it, words apart."""
+    chance = np.random.default_rng(5)
+    topic, document = unit(chance, 3), unit(chance, 60)
+    narrow = [np.hstack([part * np.sqrt(0.2), np.full((len(part), 1), np.sqrt(0.8))]) for part in (topic, document)]
+    level = [0.8 + 0.2 * value for value in (REFERENCE.token_floor, REFERENCE.token_top)]
+    scale = SimilarityScale(*level, 0.0, 1.0)
+    documents = [Document("d", "text")]
+    plain = match_features(["topic"], [topic], documents, EncodedDocuments.of([Ragged.of([document])]))[0, 0]
+    mapped = match_features(["topic"], narrow[:1], documents, EncodedDocuments.of([Ragged.of(narrow[1:])]), scale)[0, 0]
+    for name in ("evidence", "weakest", "local", "places", "opening"):
+        assert mapped[FEATURES.index(name)] == pytest.approx(plain[FEATURES.index(name)], abs=1e-4)

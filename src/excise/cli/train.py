@@ -236,10 +236,12 @@ def train_coverage_command(
     labels: Annotated[
         list[Path] | None, typer.Option("--labels", help="Graded candidates; by default those that ship. Repeat it.")
     ] = None,
-    backbone: Backbone = "minilm",
+    backbone: Annotated[
+        list[str] | None, typer.Option("--backbone", help="An encoder to fit one for; by default minilm. Repeat it.")
+    ] = None,
     threads: Threads = 2,
 ) -> None:
-    """Fit the coverage readout: how likely a candidate covers an excluded topic."""
+    """Fit coverage readouts: how likely a candidate covers an excluded topic."""
     import torch
 
     from excise.cli.evaluate import paths_by_name
@@ -247,7 +249,9 @@ def train_coverage_command(
 
     torch.set_num_threads(threads)
     with bar() as progress:
-        fitted = make_readouts(out, labels or bundled_labels(), paths_by_name("--corpus", corpus), backbone, progress)
-    together = fitted.own_measured[-1]
-    typer.echo(f"domains left out in turn: precision {together.precision:.3f}, recall {together.recall:.3f}")
+        corpora, names = paths_by_name("--corpus", corpus), backbone or ["minilm"]
+        fitted = make_readouts(out, labels or bundled_labels(), corpora, names, progress)
+    for readout, (*_, together) in zip(fitted.own, fitted.own_measured, strict=True):
+        figures = f"precision {together.precision:.3f}, recall {together.recall:.3f}"
+        typer.echo(f"{readout.backbone}, domains left out in turn: {figures}")
     typer.echo(f"wrote {out}")

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +19,7 @@ from excise.documents import Document
 from excise.encoders.backbone import Backbone
 from excise.encoders.cache import CacheKey, EmbeddingCache
 from excise.errors import BackboneError, InvalidInput
+from excise.model_folders import model_folder
 from excise.vectors.encoded import EncodedDocuments, EncodedQuery
 from excise.vectors.ragged import Vectors
 
@@ -170,11 +170,11 @@ class Adapter:
 
 
 def load_adapter(backbone: Backbone) -> Adapter | None:
-    """The adapter that ships with excise, or None where the backbone is not the one that it was trained on.
+    """The adapter that ships, or that of ``EXCISE_MODELS``; None where the backbone is not the one it was trained on.
 
     It re-embeds as exclusions are judged: with :attr:`Backbone.judging`.
     """
-    folder = Path(str(files("excise") / "models" / "adapter"))
+    folder = model_folder("adapter")
     if not (folder / CONFIG).is_file():
         return None
     fits = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["weights"] == backbone.judging.weights_fingerprint

@@ -8,7 +8,7 @@ a high probability, however the candidates compare with each other.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -35,8 +35,10 @@ class CoverageReadout:
     coefficients, intercept
         the regression.
     backbone, weights
-        the backbone whose vectors it was fitted on, and the fingerprint of its weights; None serves any backbone, and
-        then no feature may come from vectors.
+        the backbone whose vectors it was fitted on, and the fingerprint of its weights; None serves any backbone.
+    levels
+        where that backbone's similarities lie (:mod:`excise.search.similarity_scale`); None where they are on the scale
+        of the embedded encoder as they are, or where it serves any backbone.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class CoverageReadout:
     intercept: float
     backbone: str | None = None
     weights: str | None = None
+    levels: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         sizes = {len(getattr(self, name)) for name in ("features", "means", "scales", "coefficients")}
@@ -60,6 +63,8 @@ class CoverageReadout:
         numbers = (*self.means, *self.scales, *self.coefficients, self.intercept)
         if not np.isfinite(numbers).all() or min(self.scales) <= 0:
             raise InvalidInput("a coverage readout's numbers must be finite, and its scales positive.")
+        if self.levels is not None and len(self.levels) != 4:
+            raise InvalidInput("a coverage readout's levels are four: of tokens and of passages, floor and top.")
 
     def probabilities(self, features: Floats, names: Sequence[str]) -> Floats:
         """How likely each candidate covers each topic; the last axis of ``features`` has the given names."""
@@ -97,9 +102,14 @@ def write_readouts(path: Path, readouts: Sequence[CoverageReadout]) -> None:
     path.write_text(json.dumps({"readouts": rows}, indent=1) + "\n", encoding="utf-8")
 
 
-def readout_for(readouts: Sequence[CoverageReadout], weights: str) -> CoverageReadout:
-    """The readout of a backbone, by the fingerprint of its weights; the one for any where it has none of its own."""
-    fitting = [readout for wanted in (weights, None) for readout in readouts if readout.weights == wanted]
+def readout_of(readouts: Sequence[CoverageReadout], weights: str) -> CoverageReadout | None:
+    """The readout that was fitted on a backbone, by the fingerprint of its weights; None where there is none."""
+    return next((readout for readout in readouts if readout.weights == weights), None)
+
+
+def readout_for_any(readouts: Sequence[CoverageReadout], reading: Collection[str]) -> CoverageReadout:
+    """The readout for a backbone that has none of its own, of those that read only some features: the one of most."""
+    fitting = [one for one in readouts if one.weights is None and set(one.features) <= set(reading)]
     if not fitting:
-        raise InvalidInput(f"there is no coverage readout for the weights {weights}, and none for any backbone.")
-    return fitting[0]
+        raise InvalidInput("there is no coverage readout for any backbone.")
+    return max(fitting, key=lambda one: len(one.features))

@@ -2,7 +2,8 @@
 
 Half of them come from token vectors, and find a topic under other names too; half come from the words themselves, and
 tell the topic from its look-alikes (a name that sounds like another has its subwords, not its words). All but
-``elsewhere`` judge a candidate by itself.
+``elsewhere`` judge a candidate by itself. Similarities are on the scale of the embedded encoder, whatever the backbone
+(:mod:`excise.search.similarity_scale`).
 
 ===========  ==========================================================================================================
 evidence     mean over the topic's tokens of each one's best match anywhere in the document
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 from excise.documents import Document
 from excise.rules.decision import Floats
 from excise.rules.titles import titled_by
+from excise.search.similarity_scale import REFERENCE, SimilarityScale
 from excise.text import unaccented
 from excise.topics.words import is_content
 from excise.vectors.arithmetic import default_backend, widened
@@ -52,13 +54,31 @@ _WORD = re.compile(r"\w+(?:[+#]+|\b)")
 
 
 def match_features(
-    topics: Sequence[str], vectors: Sequence[Vectors], documents: Sequence[Document], encoded: EncodedDocuments
+    topics: Sequence[str],
+    vectors: Sequence[Vectors],
+    documents: Sequence[Document],
+    encoded: EncodedDocuments,
+    scale: SimilarityScale = REFERENCE,
 ) -> Floats:
-    """The features of every topic and candidate: topics by candidates by :data:`FEATURES`."""
+    """The features of every topic and candidate: topics by candidates by :data:`FEATURES`.
+
+    Parameters
+    ----------
+    topics, vectors
+        the topics, and each one's token vectors.
+    documents, encoded
+        the candidates, and their token vectors.
+    scale
+        where similarities of these vectors lie.
+    """
     tokens, titles = _Tokens.of(encoded), [document.title for document in documents]
     rows = [
         np.column_stack(
-            [_by_vectors(topic, tokens), [_by_words(text, document) for document in documents], _by_title(text, titles)]
+            [
+                _by_vectors(topic, tokens, scale),
+                [_by_words(text, document) for document in documents],
+                _by_title(text, titles),
+            ]
         )
         for text, topic in zip(topics, vectors, strict=True)
     ]
@@ -93,8 +113,8 @@ def _sums(vectors: NDArray[np.float32], starts: NDArray[np.int64]) -> NDArray[np
     return np.asarray(torch.nn.functional.embedding_bag(rows, torch.from_numpy(vectors), bounds, mode="sum").numpy())
 
 
-def _by_vectors(topic: Vectors, tokens: _Tokens) -> Floats:
-    similarity = topic.astype(np.float32) @ tokens.vectors.T
+def _by_vectors(topic: Vectors, tokens: _Tokens, scale: SimilarityScale) -> Floats:
+    similarity = scale.tokens(topic.astype(np.float32) @ tokens.vectors.T)
     best = np.maximum.reduceat(similarity, tokens.starts, axis=1)
     whole = best.mean(axis=0)
     counts = np.minimum(tokens.lengths, OPENING_TOKENS)
@@ -104,7 +124,8 @@ def _by_vectors(topic: Vectors, tokens: _Tokens) -> Floats:
     close = (similarity.max(axis=0) > _CLOSELY).astype(np.float32)
     places = np.log1p(np.add.reduceat(close, tokens.starts))
     length = np.full(len(whole), np.log(len(topic)))
-    return np.column_stack([whole, best.min(axis=0), local, places, opening, _semantic(topic, tokens), length])
+    semantic = scale.passages(_semantic(topic, tokens))
+    return np.column_stack([whole, best.min(axis=0), local, places, opening, semantic, length])
 
 
 def _stretches(similarity: NDArray[np.float32], length: int) -> NDArray[np.float32]:

@@ -301,6 +301,7 @@ def load(
     settings: Settings | str | None = None,
     detector: Detector | str | Path | None = SHIPPED,
     adapter: Adapter | str | Path | None = SHIPPED,
+    coverage: str | Path = SHIPPED,
     cache_bytes: int = DEFAULT_BYTES,
     exact: bool = False,
 ) -> Excise:
@@ -329,6 +330,8 @@ def load(
         named with ``exclude``.
     adapter
         what re-embeds: "shipped", a folder, an :class:`Adapter`, or None.
+    coverage
+        what tells how likely a document covers a topic: "shipped", or a folder that ``excise train coverage`` wrote.
     cache_bytes
         the most memory that re-embedded documents may take.
     exact
@@ -354,7 +357,7 @@ def load(
         backbone = load_backbone(backbone or (opened.reader().encoder.backbone if opened is not None else DEFAULT))
     if opened is not None:
         expect(opened, backbone.info)
-    models = SearchModels(backbone, detector, adapter, EmbeddingCache(cache_bytes))
+    models = SearchModels(backbone, detector, adapter, EmbeddingCache(cache_bytes), coverage)
     return Excise(models, opened, resolve(settings), address)
 
 

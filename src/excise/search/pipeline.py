@@ -153,7 +153,7 @@ class Pipeline:
         self, search: SearchVectors, shortlist: Shortlist, topics: Sequence[str], relevance: Floats
     ) -> Signals:
         """How likely each candidate covers each topic, and what else the coverage rule reads."""
-        features = match_features(topics, search.topics, shortlist.documents, shortlist.vectors)
+        features = match_features(topics, search.topics, shortlist.documents, shortlist.vectors, self.models.scale)
         detection, titles = search.detection, [one.title for one in shortlist.documents]
         named = named_places(detection.query, detection.topics)
         return Signals(

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,6 +23,7 @@ from excise.cores import on_all_cores
 from excise.encoders.backbone import DEFAULT, load_backbone
 from excise.encoders.batching import PADDED_TOKENS, batches, padded
 from excise.errors import BackboneError, InvalidInput
+from excise.model_folders import model_folder
 from excise.results import Detection
 from excise.text import checked_query
 from excise.topics.spans import read_topics
@@ -391,5 +391,5 @@ def _whole(folder: Path, stored: dict[str, Tensor]) -> tuple[TokenTagger, TextTo
 
 @cache
 def load_detector() -> Detector:
-    """The detector that ships with excise."""
-    return Detector.from_pretrained(Path(str(files("excise") / "models" / "detector")))
+    """The detector that ships with excise, or the one of ``EXCISE_MODELS``."""
+    return Detector.from_pretrained(model_folder("detector"))

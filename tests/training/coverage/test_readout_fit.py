@@ -14,11 +14,10 @@ from excise.documents import Document
 from excise.encoders.backbone import Backbone
 from excise.errors import InvalidInput
 from excise.rules.coverage import Coverage
-from excise.rules.readout import READOUTS, read_readouts
+from excise.rules.readout import READOUTS, CoverageReadout, read_readouts
 from excise.search.match_features import FEATURES, WORD_FEATURES
-from excise.training.coverage import readout_fit
 from excise.training.coverage.graded import FAMILIES, GradedFeatures, family_searches, features_of, labelled_searches
-from excise.training.coverage.readout_fit import fit_readout, leave_one_out
+from excise.training.coverage.readout_fit import fit_for_any, fit_readout, leave_one_out
 from excise.training.coverage.readout_recipe import CARD, TRAINING, bundled_labels, make_readouts
 
 LOCAL, NAMED = FEATURES.index("local"), FEATURES.index("named")
@@ -35,9 +34,9 @@ def made_up(size: int = 600, seed: int = 0) -> GradedFeatures:
 
 def test_what_decides_is_found_and_what_does_not_is_not() -> None:
     graded = made_up(4_000)
-    readout = fit_readout(graded, backbone="tiny", weights="abc")
+    readout = fit_readout(graded)
     weight = dict(zip(readout.features, readout.coefficients, strict=True))
-    assert (readout.backbone, readout.weights, readout.features) == ("tiny", "abc", FEATURES)
+    assert readout.features == FEATURES
     assert weight["local"] == pytest.approx(3.0, abs=0.4)
     assert weight["named"] == pytest.approx(-2.0, abs=0.4)
     assert all(abs(weight[name]) < 0.3 for name in FEATURES if name not in ("local", "named"))
@@ -75,16 +74,36 @@ def test_pairs_of_one_kind_are_refused(answer: bool) -> None:
         fit_readout(GradedFeatures(graded.features, graded.domains, np.full(20, answer)))
 
 
-def test_a_domain_is_measured_without_having_been_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_readout_for_any_backbone_is_halfway_to_words_alone() -> None:
+    graded = made_up()
+    both, words, between = (
+        np.log(chance / (1 - chance))
+        for readout in (fit_readout(graded), fit_readout(graded, WORD_FEATURES), fit_for_any(graded))
+        for chance in [readout.probabilities(graded.features, FEATURES)]
+    )
+    assert between == pytest.approx((both + words) / 2, abs=1e-6)
+
+
+def test_a_backbone_is_measured_by_readouts_of_others_less_the_domain() -> None:
+    graded, other, fitted_on = made_up(), made_up(seed=7), list[GradedFeatures]()
+
+    def noting(seen: GradedFeatures) -> CoverageReadout:
+        fitted_on.append(seen)
+        return fit_readout(seen)
+
+    *rows, _ = leave_one_out(graded, noting, other)
+    for row, seen in zip(rows, fitted_on, strict=True):
+        assert (seen.features == other.features[other.domains != row.domain]).all()
+
+
+def test_a_domain_is_measured_without_having_been_seen() -> None:
     graded, fitted_on = made_up(), list[set[str]]()
-    fit = readout_fit.fit_readout
 
-    def noting(seen: GradedFeatures, names: tuple[str, ...]) -> object:
+    def noting(seen: GradedFeatures) -> CoverageReadout:
         fitted_on.append(set(seen.domains.tolist()))
-        return fit(seen, names)
+        return fit_readout(seen)
 
-    monkeypatch.setattr(readout_fit, "fit_readout", noting)
-    rows, together = leave_one_out(graded)
+    *rows, together = leave_one_out(graded, noting)
     domains = [row.domain for row in rows]
     assert sorted(domains) == ["medicine", "news", "wiki"]
     assert fitted_on == [set(domains) - {domain} for domain in domains]
@@ -96,7 +115,7 @@ def test_a_domain_that_contradicts_the_others_fails_where_it_is_left_out() -> No
     graded = made_up()
     covers = np.where(graded.domains == "news", ~graded.covers, graded.covers)
     honest, contrary = (
-        {row.domain: row for row in leave_one_out(GradedFeatures(graded.features, graded.domains, answers))[0]}
+        {row.domain: row for row in leave_one_out(GradedFeatures(graded.features, graded.domains, answers))}
         for answers in (graded.covers, covers)
     )
     assert honest["news"].average_precision > 0.8
@@ -109,7 +128,7 @@ def test_what_is_measured_is_what_the_default_caution_removes() -> None:
     others = GradedFeatures(graded.features[~own], graded.domains[~own], graded.covers[~own])
     chances = fit_readout(others).probabilities(graded.features[own], FEATURES)
     removed, truth = chances >= Coverage().caution, graded.covers[own]
-    row = next(row for row in leave_one_out(graded)[0] if row.domain == "news")
+    row = next(row for row in leave_one_out(graded) if row.domain == "news")
     assert row.precision == pytest.approx(truth[removed].mean())
     assert row.recall == pytest.approx(removed[truth].mean())
     assert row.brier == pytest.approx(((chances - truth) ** 2).mean())
@@ -157,7 +176,7 @@ def test_the_bundled_families_count_for_less_and_are_not_measured() -> None:
     features = np.concatenate([graded.features, graded.features])
     domains = np.concatenate([graded.domains, np.full(600, FAMILIES)])
     contrary = GradedFeatures(features, domains, np.concatenate([graded.covers, ~graded.covers]))
-    rows, together = leave_one_out(contrary)
+    *rows, together = leave_one_out(contrary)
     assert FAMILIES not in {row.domain for row in rows}
     assert together.candidates == 600
     weight = dict(zip(FEATURES, fit_readout(contrary).coefficients, strict=True))
@@ -178,12 +197,13 @@ def test_readouts_are_fitted_and_written_with_their_card(
     labels, corpora = graded_files
     out = tmp_path / "new" / "coverage"
     fitted = make_readouts(out, [labels], corpora)
-    assert read_readouts(out / READOUTS) == [fitted.own, fitted.any]
-    assert (fitted.own.backbone, fitted.own.weights) == ("minilm", minilm.judging.weights_fingerprint)
-    assert (fitted.any.weights, fitted.any.features) == (None, WORD_FEATURES)
+    (own,) = fitted.own
+    assert read_readouts(out / READOUTS) == [own, fitted.any, fitted.words]
+    assert (own.backbone, own.weights, own.levels) == ("minilm", minilm.judging.weights_fingerprint, None)
+    assert (fitted.any.weights, fitted.any.features, fitted.words.features) == (None, FEATURES, WORD_FEATURES)
     figures = json.loads((out / TRAINING).read_text())
-    assert [row["domain"] for row in figures["own"]] == ["cars", "more", "together"]
-    assert figures["any"][-1]["candidates"] == 20
+    assert [row["domain"] for row in figures["own"]["minilm"]] == ["cars", "more", "together"]
+    assert figures["any"]["minilm"][-1]["candidates"] == 20
     card = (out / CARD).read_text()
     for part in ("labels.jsonl", "cars.jsonl", minilm.judging.weights_fingerprint, "| together | 20 |", "| local |"):
         assert part in card
@@ -197,7 +217,7 @@ def test_the_command_fits_from_files(graded_files: tuple[Path, dict[str, Path]],
     done = CliRunner().invoke(app, ["train", "coverage", "--out", str(out), "--labels", str(labels), *given])
     assert done.exit_code == 0, done.output
     assert "domains left out in turn: precision" in done.output
-    assert len(read_readouts(out / READOUTS)) == 2
+    assert len(read_readouts(out / READOUTS)) == 3
 
 
 def test_the_labels_that_ship_are_found() -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from importlib.resources import files
-from pathlib import Path
 
 from excise.errors import BackboneError, InvalidInput
 from excise.evaluation.systems.spec import TopicSource
+from excise.model_folders import model_folder
 from excise.results import Detection
 from excise.search.pipeline import Pipeline, named
 from excise.suites.suites import Query
@@ -55,9 +54,9 @@ def _detected(queries: Sequence[str], pipeline: Pipeline) -> list[Detection]:
 
 
 def detector_fingerprint() -> str:
-    """A digest of the shipped detector's files."""
+    """A digest of the files of the detector in use."""
     digest = hashlib.sha256()
-    folder = Path(str(files("excise") / "models" / "detector"))
+    folder = model_folder("detector")
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -15,6 +15,7 @@ from excise.errors import InvalidInput
 from excise.progress import Progress, silent
 from excise.rules.decision import Floats
 from excise.search.match_features import match_features
+from excise.search.similarity_scale import REFERENCE, SimilarityScale
 from excise.suites import bundled
 from excise.suites.coverage_labels import load_labels
 from excise.suites.suites import load_suite
@@ -42,6 +43,19 @@ class GradedFeatures:
     features: Floats
     domains: NDArray[np.str_]
     covers: NDArray[np.bool_]
+
+    def taken(self, rows: NDArray[np.bool_]) -> GradedFeatures:
+        """Some of them."""
+        return GradedFeatures(self.features[rows], self.domains[rows], self.covers[rows])
+
+    @classmethod
+    def joined(cls, parts: Sequence[GradedFeatures]) -> GradedFeatures:
+        """Several as one."""
+        return cls(
+            np.concatenate([part.features for part in parts]),
+            np.concatenate([part.domains for part in parts]),
+            np.concatenate([part.covers for part in parts]),
+        )
 
 
 def labelled_searches(labels: Sequence[str | Path], corpora: Mapping[str, str | Path]) -> list[GradedSearch]:
@@ -82,8 +96,25 @@ def family_searches() -> list[GradedSearch]:
     ]
 
 
-def features_of(searches: Sequence[GradedSearch], backbone: Backbone, progress: Progress = silent) -> GradedFeatures:
-    """Encode the searches' topics and documents, and read the features of each candidate."""
+def features_of(
+    searches: Sequence[GradedSearch],
+    backbone: Backbone,
+    progress: Progress = silent,
+    scale: SimilarityScale = REFERENCE,
+) -> GradedFeatures:
+    """Encode the searches' topics and documents, and read the features of each candidate.
+
+    Parameters
+    ----------
+    searches
+        graded searches.
+    backbone
+        whose vectors are read.
+    progress
+        called as documents are encoded.
+    scale
+        where the backbone's similarities lie.
+    """
     if not searches:
         raise InvalidInput("there are no graded candidates to fit on.")
     encoded = _encoded(searches, backbone, progress)
@@ -91,7 +122,7 @@ def features_of(searches: Sequence[GradedSearch], backbone: Backbone, progress: 
     for search in searches:
         vectors = EncodedDocuments.of([encoded[search.domain, one.id] for one in search.documents])
         topic = backbone.encode_topics([search.topic])
-        rows.append(match_features([search.topic], topic, search.documents, vectors)[0])
+        rows.append(match_features([search.topic], topic, search.documents, vectors, scale)[0])
     counts = [len(search.documents) for search in searches]
     return GradedFeatures(
         np.concatenate(rows),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from excise.extras import need
 from excise.rules.coverage import Coverage
 from excise.rules.decision import Floats
 from excise.rules.readout import CoverageReadout
-from excise.search.match_features import FEATURES
+from excise.search.match_features import FEATURES, WORD_FEATURES
 from excise.training.coverage.graded import FAMILIES, GradedFeatures
 
 PENALTY = 0.3  # C of scikit-learn on standardised features
@@ -34,9 +34,7 @@ class LeftOut:
     brier: float
 
 
-def fit_readout(
-    graded: GradedFeatures, names: Sequence[str] = FEATURES, backbone: str | None = None, weights: str | None = None
-) -> CoverageReadout:
+def fit_readout(graded: GradedFeatures, names: Sequence[str] = FEATURES) -> CoverageReadout:
     """A logistic regression over the named features, every graded domain of equal weight."""
     need("fitting a coverage readout", "eval", "sklearn")
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
@@ -56,21 +54,49 @@ def fit_readout(
         tuple(float(value) for value in scales),
         tuple(float(value) for value in model.coef_[0]),
         float(model.intercept_[0]),
-        backbone,
-        weights,
     )
 
 
-def leave_one_out(graded: GradedFeatures, names: Sequence[str] = FEATURES) -> tuple[list[LeftOut], LeftOut]:
-    """Each graded domain measured by a readout fitted on the others; and all together, at the default caution."""
+def fit_for_any(graded: GradedFeatures) -> CoverageReadout:
+    """A readout for vectors that none was fitted on: halfway, in log odds, to the one that reads words alone.
+
+    On the vectors of another backbone a readout of everything ranks candidates better, but is too sure of itself where
+    their similarities spread otherwise than those that it has seen.
+    """
+    one, words = fit_readout(graded), fit_readout(graded, WORD_FEATURES)
+    coefficients, intercept = np.array(one.coefficients), one.intercept + words.intercept
+    for name, mean, scale, weight in zip(words.features, words.means, words.scales, words.coefficients, strict=True):
+        place = one.features.index(name)
+        coefficients[place] += weight * one.scales[place] / scale
+        intercept += weight * (one.means[place] - mean) / scale
+    return replace(one, coefficients=tuple((coefficients / 2).tolist()), intercept=intercept / 2)
+
+
+def leave_one_out(
+    graded: GradedFeatures,
+    fit: Callable[[GradedFeatures], CoverageReadout] = fit_readout,
+    fitted_on: GradedFeatures | None = None,
+) -> tuple[LeftOut, ...]:
+    """Each graded domain measured by a readout fitted on the others; last, all together, at the default caution.
+
+    Parameters
+    ----------
+    graded
+        what is measured.
+    fit
+        how a readout is fitted.
+    fitted_on
+        what readouts are fitted on, less the domain that is measured; by default the same candidates.
+    """
     chances = np.full(len(graded.covers), np.nan)
     domains = [domain for domain in dict.fromkeys(graded.domains.tolist()) if domain != FAMILIES]
     for domain in domains:
         own = graded.domains == domain
-        others = GradedFeatures(graded.features[~own], graded.domains[~own], graded.covers[~own])
-        chances[own] = fit_readout(others, names).probabilities(graded.features[own], FEATURES)
+        others = fitted_on or graded
+        readout = fit(others.taken(others.domains != domain))
+        chances[own] = readout.probabilities(graded.features[own], FEATURES)
     rows = [_measured(domain, chances, graded.covers, graded.domains == domain) for domain in domains]
-    return rows, _measured("together", chances, graded.covers, np.isfinite(chances))
+    return (*rows, _measured("together", chances, graded.covers, np.isfinite(chances)))
 
 
 def _measured(domain: str, chances: Floats, covers: NDArray[np.bool_], own: NDArray[np.bool_]) -> LeftOut:
