@@ -1,7 +1,7 @@
 """Where models are: those that ship with excise, or ones of your own that stand in for them.
 
-The environment variable ``EXCISE_MODELS`` names a folder whose ``detector``, ``adapter`` and ``coverage`` (what ``excise
-train`` writes) take the place of the shipped ones, in the library, the commands and the service alike.
+The environment variable ``EXCISE_MODELS`` names a folder whose ``detector``, ``adapter`` and ``coverage`` (what
+``excise train`` writes) take the place of the shipped ones, in the library, the commands and the service alike.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ def own_folder(kind: ModelKind) -> Path | None:
     if not chosen:
         return None
     if not any((Path(chosen) / one).is_dir() for one in _KINDS):
-        raise InvalidInput(
-            f"EXCISE_MODELS names {chosen}, which has no folder {', '.join(_KINDS[:-1])} or {_KINDS[-1]}."
-        )
+        raise InvalidInput(f"EXCISE_MODELS names {chosen}, which has no folder detector, adapter or coverage.")
     folder = Path(chosen) / kind
     return folder if folder.is_dir() else None
 

@@ -72,16 +72,10 @@ def match_features(
         where similarities of these vectors lie.
     """
     tokens, titles = _Tokens.of(encoded), [document.title for document in documents]
-    rows = [
-        np.column_stack(
-            [
-                _by_vectors(topic, tokens, scale),
-                [_by_words(text, document) for document in documents],
-                _by_title(text, titles),
-            ]
-        )
-        for text, topic in zip(topics, vectors, strict=True)
-    ]
+    rows = []
+    for text, topic in zip(topics, vectors, strict=True):
+        words = [_by_words(text, document) for document in documents]
+        rows.append(np.column_stack([_by_vectors(topic, tokens, scale), words, _by_title(text, titles)]))
     return np.stack(rows).astype(np.float64)
 
 

@@ -85,7 +85,7 @@ class SearchModels:
 
     @cached_property
     def _readouts(self) -> list[CoverageReadout]:
-        """The readouts of the caller's folder, of ``EXCISE_MODELS``, and those that ship: the first that fits counts."""
+        """The readouts of the caller's folder, of ``EXCISE_MODELS``, and those that ship: the first fitting counts."""
         chosen = [None if self._coverage == SHIPPED else Path(self._coverage), own_folder("coverage")]
         folders = [folder for folder in (*chosen, shipped_folder("coverage")) if folder is not None]
         return [readout for folder in folders for readout in read_readouts(folder / READOUTS)]

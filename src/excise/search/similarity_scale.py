@@ -1,8 +1,8 @@
 """Where a backbone's similarities lie, and what they are on the scale that coverage is judged on.
 
 Cosines of one encoder say nothing about another's: token vectors of an abstract that has nothing to do with a topic
-match it at 0.25 in the embedded encoder, and at 0.65 in one whose vectors all point one way. Two levels tell most of it:
-how well documents match a topic that they share no word with, and how well those that name it do. Both are measured
+match it at 0.25 in the embedded encoder, and at 0.65 in one whose vectors all point one way. Two levels tell most of
+it: how well documents match a topic that they share no word with, and how well those that name it do. Both are measured
 once for a backbone, on the bundled corpus, and its similarities are mapped so that they fall where the embedded
 encoder's do: one readout and one set of constants then serve every backbone.
 """

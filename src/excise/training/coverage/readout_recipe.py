@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from excise.encoders.backbone import DEFAULT, load_backbone
 from excise.model_folders import shipped_folder
@@ -92,17 +93,17 @@ def make_readouts(
     out.mkdir(parents=True, exist_ok=True)
     write_readouts(out / READOUTS, [*fitted.own, fitted.any, fitted.words])
     figures = {
-        "own": {
-            one.backbone: [asdict(row) for row in rows] for one, rows in zip(seen, fitted.own_measured, strict=True)
-        },
-        "any": {
-            one.backbone: [asdict(row) for row in rows] for one, rows in zip(seen, fitted.any_measured, strict=True)
-        },
-        "words": [asdict(row) for row in fitted.words_measured],
+        "own": {one.backbone: _plain(rows) for one, rows in zip(seen, fitted.own_measured, strict=True)},
+        "any": {one.backbone: _plain(rows) for one, rows in zip(seen, fitted.any_measured, strict=True)},
+        "words": _plain(fitted.words_measured),
     }
     (out / TRAINING).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     (out / CARD).write_text(_card(fitted, labels, corpora), encoding="utf-8")
     return fitted
+
+
+def _plain(rows: Measured) -> list[dict[str, Any]]:
+    return [asdict(row) for row in rows]
 
 
 def _seen_by(name: str, searches: Sequence[GradedSearch], progress: Progress) -> _Graded:
