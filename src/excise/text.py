@@ -10,6 +10,7 @@ from excise.errors import InvalidInput
 
 MAX_QUERY_WORDS = 1_000
 MAX_QUERY_CHARACTERS = 20_000  # a thousand words of twenty letters: one endless word is no query
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -41,7 +42,9 @@ def unaccented(text: str) -> str:
     """
     if text.isascii():
         return text
-    return text.translate({ord(letter): _plain_letter(letter) for letter in set(text) if not letter.isascii()})
+    for letter in set(_BEYOND_ASCII.findall(text)):  # few of them differ: one pass each is faster than a translation
+        text = text.replace(letter, _plain_letter(letter))
+    return text
 
 
 @lru_cache(maxsize=4_096)

@@ -27,7 +27,7 @@ def signals_of(probability: list[float], **changes: Any) -> Signals:
     """The signals of one topic whose evidence is strong where it is likely covered; nothing leads, nothing is named."""
     row = np.array([probability])
     strong = np.where(row > 0, 0.9, 0.2)
-    plain = Signals(row, strong, strong, np.full(row.size, 0.5), np.zeros(row.size, bool), NONE)
+    plain = Signals(row, strong, strong, np.full(row.size, 0.5), np.zeros(row.size, bool), NONE, np.ones(1))
     return replace(plain, **changes)
 
 
@@ -44,7 +44,9 @@ def shortlists(draw: st.DrawFn, least: int = 1) -> Shortlisted:
     flags = st.lists(st.booleans(), min_size=size, max_size=size)
     scores = draw(st.lists(st.integers(-1_000, 1_000), min_size=size, max_size=size, unique=True))
     relevance = np.array(draw(st.lists(share, min_size=size, max_size=size)))
-    signals = Signals(rows(likely), rows(share), rows(share), relevance, np.array(draw(flags)), np.array(draw(flags)))
+    excluded = np.array(draw(st.lists(share, min_size=topics, max_size=topics)))
+    named, asked = np.array(draw(flags)), np.array(draw(flags))
+    signals = Signals(rows(likely), rows(share), rows(share), relevance, named, asked, excluded)
     return np.array(scores) / 10, signals
 
 
@@ -56,6 +58,7 @@ def taken(signals: Signals, order: list[int]) -> Signals:
         signals.relevance[order],
         signals.named[order],
         signals.title_match[order],
+        signals.excluded,
     )
 
 
@@ -103,9 +106,28 @@ def test_what_names_the_topic_and_is_not_likely_to_cover_it_is_marked_and_stays(
 
 
 def test_a_faint_match_is_not_demoted_where_another_is_far_stronger() -> None:
-    signals = signals_of([0.9, 0.1, 0.1, *CLEAR], evidence=np.array([[0.9, 0.73, 0.71, *[0.1] * 6]]))
-    assert cover(SCORES, signals).doubtful == (1,)  # 0.72 is as far from the strongest as it may be
-    assert cover(SCORES, signals, Coverage(match_distance=1.0)).doubtful == (1, 2)
+    signals = signals_of([0.9, 0.1, 0.1, *CLEAR], evidence=np.array([[0.9, 0.59, 0.57, *[0.1] * 6]]))
+    assert cover(SCORES, signals).doubtful == (1,)  # 0.58 is as far down the way from 0.9 to 0.1 as it may be
+    assert cover(SCORES, signals, Coverage(match_share=1.0)).doubtful == (1, 2)
+
+
+def test_how_near_a_match_is_depends_on_how_well_the_others_match_and_not_on_the_scale() -> None:
+    evidence = np.array([[0.9, 0.7, 0.5, *[0.1] * 6]])
+    signals = signals_of([0.9, 0.1, 0.1, *CLEAR], evidence=evidence)
+    assert cover(SCORES, signals).doubtful == (1,)
+    jargon = replace(signals, evidence=np.where(evidence < 0.6, 0.6, evidence))  # everything sounds like the topic
+    assert cover(SCORES, jargon).doubtful == ()
+    assert cover(SCORES, replace(signals, evidence=0.6 + 0.3 * evidence)).doubtful == (1,)
+
+
+def test_what_covers_a_topic_that_may_not_be_excluded_is_demoted_and_not_removed() -> None:
+    signals = signals_of([0.95, 0.6, 0.0, *CLEAR], excluded=np.array([0.8]))
+    decision = cover(SCORES, signals)
+    assert (decision.removed, decision.doubtful) == ((0,), (1,))  # 0.8 of 0.95 reaches the caution, of 0.6 it does not
+    weak = replace(signals, evidence=np.array([[0.9, 0.2, *[0.1] * 7]]))
+    assert cover(SCORES, weak).doubtful == (1,)  # likelier than not to cover it, however it matches
+    unsure = cover(SCORES, replace(signals, excluded=np.array([0.3])))
+    assert (unsure.removed, unsure.doubtful) == ((), (0, 1))
 
 
 def test_what_hardly_covers_a_topic_is_not_demoted_where_another_surely_does() -> None:
@@ -189,7 +211,7 @@ def test_a_page_that_the_query_names_by_title_stays_unless_it_is_certain() -> No
         {"caution": "high"},
         {"doubt": 1.5},
         {"doubt": 0.6, "caution": 0.5},
-        {"match_distance": True},
+        {"match_share": True},
         {"margin": -1},
         {"margin": None},
         {"certain": 1.5},
@@ -246,9 +268,11 @@ def test_everything_is_ranked_once_and_has_one_outcome(drawn: Shortlisted) -> No
     for group in (clear, decision.doubtful, decision.removed):
         best_first = [scores[i] for i in sorted(group, key=lambda i: place[i])]
         assert best_first == sorted(best_first, reverse=True)
-    sure = set(np.flatnonzero(signals.probability >= Coverage().caution).tolist())
+    sure = set(np.flatnonzero(signals.unwanted >= Coverage().caution).tolist())
     assert set(decision.removed) <= sure
     assert {i for i in sure if signals.probability[i] >= Coverage().asked} <= set(decision.removed)
+    likely = set(np.flatnonzero(signals.probability >= Coverage().caution).tolist())
+    assert likely <= {*decision.removed, *decision.doubtful, *decision.mentions}
     assert not decision.doubtful or signals.probabilities.max() >= Coverage().doubt
 
 

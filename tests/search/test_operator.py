@@ -18,7 +18,8 @@ from excise.engines.local.engine import LocalEngine
 from excise.errors import BackboneError, BadCorpus, BadIndex
 from excise.results import STEPS
 from excise.rules.coverage import Coverage
-from excise.search.weighing import telling_maxsims_of
+from excise.search.weighing import telling_maxsims_of, with_words
+from excise.search.word_scores import word_scores
 from excise.settings import Settings, resolve
 
 QUERY = "electric cars, but not Tesla"
@@ -268,7 +269,7 @@ class TestRerank:
             one = judged[str(candidate["id"])]
             assert one.score + one.penalty == pytest.approx(candidate["score"])
 
-    def test_without_scores_both_readings_rank(self, demo: Excise) -> None:
+    def test_without_scores_both_readings_and_the_words_rank(self, demo: Excise) -> None:
         unscored = [{"id": c["id"], "text": c["text"]} for c in self.CANDIDATES]
         result = demo.rerank("electric cars, not Tesla", unscored, exclude=["Tesla"], k=2)
         assert len(result.hits) == 2
@@ -278,9 +279,14 @@ class TestRerank:
         texts = [str(c["text"]) for c in self.CANDIDATES]
         vectors, judge = demo.backbone.encode_documents(texts), demo.backbone.judging
         assert demo.adapter is not None
-        readings = [reader.encode_query("electric cars, not Tesla") for reader in (judge, demo.adapter)]
-        residual = [reading.outside([(19, 24)]) for reading in readings]
-        own = telling_maxsims_of(residual, vectors.leading(judge.dimensions)).mean(axis=0)
+        residual = [
+            reader.encode_query("electric cars, not Tesla").outside([(19, 24)]) for reader in (judge, demo.adapter)
+        ]
+        readings = telling_maxsims_of(residual, vectors.leading(judge.dimensions)).mean(axis=0)
+        words = word_scores(
+            ["electric cars, not "], [excise.Document(str(c["id"]), str(c["text"])) for c in self.CANDIDATES]
+        )
+        own = with_words(readings, words, demo.settings.word_share)
         assert list(scores.values()) == pytest.approx(own.tolist(), abs=1e-4)
 
     def test_with_two_candidates_the_match_comes_last_and_nothing_is_removed(self, demo: Excise) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excise.search.weighing import maxsim_of, telling_maxsims_of
+from excise.search.weighing import maxsim_of, telling_maxsims_of, with_words
 from excise.vectors.arithmetic import of_length_one
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.ragged import Ragged
@@ -57,3 +57,13 @@ def test_one_word_and_candidates_that_are_all_alike_are_ranked_as_by_maxsim() ->
     same = EncodedDocuments.of([documents.document(0)] * 3)
     several = of_length_one(rng.standard_normal((4, 6)))
     assert telling_maxsims_of([several], same)[0] == pytest.approx(maxsim_of(several, same))
+
+
+def test_words_have_their_share_of_the_ranking_whatever_their_scale() -> None:
+    scores, words = np.array([3.0, 1.6, 1.5]), np.array([0.0, 0.0, 9.0])
+    fused = with_words(scores, words, 0.25)
+    assert fused == pytest.approx(with_words(scores, words * 100 + 7, 0.25))
+    assert fused.mean() == pytest.approx(scores.mean())
+    assert fused.argsort()[::-1].tolist() == [0, 2, 1]
+    assert with_words(scores, words, 1.0).argmax() == 2
+    assert with_words(scores, np.ones(3), 0.25).tolist() == scores.tolist()

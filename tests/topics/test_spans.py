@@ -7,15 +7,15 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excise.topics.spans import read_topics
+from excise.topics.spans import Token, read_topics
 
 
 def topics(query: str, *marked: str) -> list[str]:
     tokens = [
-        (*match.span(), 0.9 if match[0] in {word for name in marked for word in name.split()} else 0.1)
+        Token(*match.span(), 0.9 if match[0] in {word for name in marked for word in name.split()} else 0.1)
         for match in re.finditer(r"\w+|[^\w\s]", query)
     ]
-    return [topic.text for topic in read_topics(query, tokens, 0.5)]
+    return [topic.text for topic in read_topics(query, tokens, 0.5, 0.3)]
 
 
 def test_what_is_excluded_in_brackets_ends_with_them() -> None:
@@ -66,9 +66,24 @@ def test_words_that_name_nothing_are_no_topics() -> None:
     assert topics("anything but this", "this") == ["this"]  # what fired is shown
 
 
+def test_a_name_goes_on_over_words_that_are_less_likely_beside_a_likely_one() -> None:
+    query = "no bonds of New South Wales, please, and none of the General Agreement on Tariffs and Trade"
+    less_likely = {"New", "Agreement", "on", "and", "please"}
+    likely = {"South", "Wales", "General", "Tariffs", "Trade"}
+    tokens = [
+        Token(*match.span(), 0.9 if match[0] in likely else 0.4 if match[0] in less_likely else 0.1)
+        for match in re.finditer(r"\w+|[^\w\s]", query)
+    ]
+    assert [topic.text for topic in read_topics(query, tokens, 0.5, 0.3)] == [
+        "New South Wales",
+        "General Agreement on Tariffs and Trade",
+    ]
+    assert read_topics(query, tokens, 0.5, 0.5)[0].text == "South Wales"
+
+
 @given(st.text(max_size=60), st.lists(st.floats(0, 1), min_size=60, max_size=60))
 def test_topics_stand_where_they_say(query: str, chances: list[float]) -> None:
-    tokens = [(*match.span(), chance) for match, chance in zip(re.finditer(r"\S+", query), chances, strict=False)]
-    for topic in read_topics(query, tokens, 0.5):
+    tokens = [Token(*match.span(), chance) for match, chance in zip(re.finditer(r"\S+", query), chances, strict=False)]
+    for topic in read_topics(query, tokens, 0.5, 0.3):
         assert query[topic.start : topic.end] == topic.text
         assert topic.text.strip()

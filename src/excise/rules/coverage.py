@@ -4,7 +4,8 @@ The paper's rule removes at most three candidates, judged against each other. Th
 how likely it covers the topic (:mod:`excise.rules.readout`), and acts on that:
 
 removed
-    the probability reaches ``caution``: it covers the topic.
+    it surely covers what is surely excluded: its probability reaches ``caution``, times how sure the detector is that
+    the topic is excluded (a topic that the user named is).
 doubtful
     something here may cover the topic (the likeliest candidate reaches ``doubt``), and this one is not far behind it:
     neither its odds nor its match. It ranks below all that is clear of the topic, and is still there.
@@ -41,7 +42,8 @@ class Coverage:
     Parameters
     ----------
     caution
-        how sure to be before a candidate is removed: the least probability that it covers a topic. 1 removes nothing.
+        how sure to be before a candidate is removed: the least probability that it covers an excluded topic. 1 removes
+        nothing.
     doubt
         the least probability that the likeliest candidate must have for any to be demoted: below it, the shortlist has
         nothing on the topic.
@@ -52,8 +54,9 @@ class Coverage:
     odds_fraction
         share of the likeliest candidate's odds from which a candidate may be demoted: where one surely covers the
         topic, what hardly does is clear of it. What is likelier than not may always be.
-    match_distance
-        how much less evidence than the shortlist's strongest a candidate may have to be demoted.
+    match_share
+        how far below the shortlist's strongest evidence a candidate may be to be demoted, as a share of the way down to
+        the median: how well candidates match a topic that they are not about differs from corpus to corpus.
     margin
         standard deviations by which a candidate must lead all that is clear of the topic, on the rest of the query, to
         keep its place though it may cover the topic.
@@ -75,7 +78,7 @@ class Coverage:
     certain: float = 0.7
     asked: float = 0.98
     odds_fraction: float = 0.007
-    match_distance: float = 0.18
+    match_share: float = 0.4
     margin: float = 1.75
     minimum_shortlist: int = 4
     shortlist: int = 100
@@ -94,20 +97,21 @@ class Coverage:
             raise InvalidInput(f"doubt ({self.doubt:g}) must not be larger than caution ({self.caution:g}).")
 
     def covers(self, signals: Signals) -> NDArray[np.bool_]:
-        """Which candidates are sure enough to cover a topic."""
-        return np.asarray((signals.probability >= self.caution) & (self.caution < 1.0))
+        """Which candidates are sure enough to cover a topic that is sure enough to be excluded."""
+        return np.asarray((signals.unwanted >= self.caution) & (self.caution < 1.0))
 
     def matches(self, signals: Signals) -> NDArray[np.bool_]:
         """Which candidates may cover a topic."""
         chance, evidence = signals.probabilities, signals.evidence
         odds = chance / np.maximum(1 - chance, 1e-12)
-        strong = evidence >= evidence.max(axis=1, keepdims=True) - self.match_distance
+        best, usual = evidence.max(axis=1, keepdims=True), np.median(evidence, axis=1, keepdims=True)
+        strong = evidence >= best - self.match_share * (best - usual)
         near = odds >= np.minimum(1.0, self.odds_fraction * odds.max(axis=1, keepdims=True))
         return np.asarray((strong & near & (chance.max(axis=1, keepdims=True) >= self.doubt)).any(axis=0))
 
     def acts(self, signals: Signals) -> bool:
         """Whether any candidate may cover a topic: else the ranking stays as it is."""
-        return bool((self.matches(signals) | self.covers(signals)).any())
+        return bool((self.matches(signals) | (signals.probability >= self.caution)).any())
 
     def as_dict(self) -> dict[str, float | int | bool | str]:
         """The constants by name, for reports and configuration files."""
@@ -129,6 +133,7 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     ...     relevance=np.array([0.50, 0.90, 0.45, 0.46, 0.45, 0.44]),
     ...     named=np.array([True, True, True, False, False, False]),
     ...     title_match=np.zeros(6, dtype=bool),
+    ...     excluded=np.ones(1),
     ... )
     >>> decision = cover(np.array([9.0, 8.8, 8.0, 7.9, 7.8, 7.7]), signals)
     >>> decision.kept.tolist(), decision.removed, decision.doubtful, decision.mentions
@@ -142,7 +147,8 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     margin = margins(signals.relevance, chance, matching | (chance >= constants.certain))
     stays = signals.title_match & (chance < constants.asked)
     stays |= (margin > constants.margin) & (chance < constants.certain)
-    removes, doubts = sure & ~stays, matching & ~sure & ~stays
+    likely = matching | (chance >= constants.caution)  # some cover a topic that may not be excluded after all
+    removes, doubts = sure & ~stays, likely & ~sure & ~stays
     removed, doubtful = _likeliest_first(removes, chance), _likeliest_first(doubts, chance)
     penalties = np.where(doubts, _below(score, ~doubts & ~removes, doubts), 0.0)
     return Decision(
@@ -151,8 +157,8 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
         penalties=penalties,
         cut=constants.caution,
         removed=removed,
-        branch="coverage" if (matching | sure).any() else "clear",
-        mentions=tuple(int(i) for i in np.flatnonzero((matching | sure | signals.named) & ~removes & ~doubts)),
+        branch="coverage" if likely.any() else "clear",
+        mentions=tuple(int(i) for i in np.flatnonzero((likely | signals.named) & ~removes & ~doubts)),
         doubtful=doubtful,
         margins=margin,
         openings=signals.openings,

@@ -25,6 +25,8 @@ class Signals:
         whether it names a topic, word for word.
     title_match
         whether the query names its title outside of the topics.
+    excluded
+        how likely each topic is excluded at all, as the detector reads the query: 1 where the user named it.
     """
 
     probabilities: Floats
@@ -33,11 +35,17 @@ class Signals:
     relevance: Floats
     named: NDArray[np.bool_]
     title_match: NDArray[np.bool_]
+    excluded: Floats
 
     @property
     def probability(self) -> Floats:
         """How likely each candidate covers the topic that it covers most."""
         return np.asarray(self.probabilities.max(axis=0), dtype=np.float64)
+
+    @property
+    def unwanted(self) -> Floats:
+        """How likely each candidate covers a topic that is excluded: both must hold for it to be unwanted."""
+        return np.asarray((self.probabilities * self.excluded[:, None]).max(axis=0), dtype=np.float64)
 
     @property
     def strongest(self) -> Floats:

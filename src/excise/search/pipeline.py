@@ -28,10 +28,11 @@ from excise.search.match_features import FEATURES, match_features
 from excise.search.models import SearchModels
 from excise.search.passages import topic_passage
 from excise.search.stages import Judgement, SearchVectors, Shortlist, Weighed
-from excise.search.weighing import evidence_of, maxsim_of, telling_maxsims_of
+from excise.search.weighing import evidence_of, maxsim_of, telling_maxsims_of, with_words
+from excise.search.word_scores import word_scores
 from excise.settings import Settings
 from excise.text import checked_query
-from excise.topics.locate import named_places
+from excise.topics.locate import named_places, outside
 from excise.vectors.encoded import EncodedQuery, leading
 from excise.vectors.ragged import Vectors
 
@@ -95,6 +96,15 @@ class Pipeline:
             for detection in detections
         ]
 
+    def encode_beside(self, search: SearchVectors) -> SearchVectors:
+        """A search whose query is encoded already, with its topics and what the adapter reads it as."""
+        detection, adapter = search.detection, self._second_reader
+        terms = adapter.terms if adapter else None
+        read = self.backbone.read((), _topic_texts([detection]), [detection.query], terms)
+        topics = dict(zip(_topic_texts([detection]), read.topics, strict=True))
+        second = read.again[0] if read.again else None
+        return SearchVectors.of(detection, search.query, [topics[topic.text] for topic in detection.topics], second)
+
     def with_topics(self, detections: Sequence[Detection], queries: Sequence[EncodedQuery]) -> list[SearchVectors]:
         """The vectors of searches whose queries are encoded already."""
         texts = _topic_texts(detections)
@@ -114,8 +124,8 @@ class Pipeline:
     ) -> list[Found]:
         """Each search's candidates: the k best where nothing is excluded, else a whole shortlist with its vectors."""
         depth = max(k, self.settings.shortlist)
-        plain = [place for place, search in enumerate(searches) if not search.topics]
-        excluding = [place for place, search in enumerate(searches) if search.topics]
+        plain = [place for place, search in enumerate(searches) if not search.detection.topics]
+        excluding = [place for place, search in enumerate(searches) if search.detection.topics]
         found: dict[int, Found] = {}
         for chosen, wanted in ((plain, k), (excluding, depth)):
             if chosen:
@@ -147,7 +157,11 @@ class Pipeline:
             return Weighed(shortlist, topics, evidence, maxsim_of(search.residual, shortlist.vectors))
         scores = telling_maxsims_of(self._readings(search, shortlist), shortlist.vectors)
         signals = self._signals(search, shortlist, topics, scores[0] / len(search.residual))
-        return Weighed(shortlist, topics, signals.strongest, np.mean(scores, axis=0), signals)
+        ranked = scores.mean(axis=0)
+        if self.settings.word_share and not shortlist.foreign:
+            rest = outside(search.detection.query, search.places)
+            ranked = with_words(ranked, word_scores(rest, shortlist.documents), self.settings.word_share)
+        return Weighed(shortlist, topics, signals.strongest, ranked, signals)
 
     def _signals(
         self, search: SearchVectors, shortlist: Shortlist, topics: Sequence[str], relevance: Floats
@@ -163,6 +177,7 @@ class Pipeline:
             relevance=relevance,
             named=np.asarray(features[..., FEATURES.index("named")].max(axis=0) > 0),
             title_match=np.array(title_matches(detection.query, named, topics, titles), dtype=np.bool_),
+            excluded=np.array([topic.score for topic in detection.topics], dtype=np.float64),
         )
 
     def _reembedded(

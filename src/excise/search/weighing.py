@@ -44,6 +44,27 @@ def _telling(matches: Floats, documents: EncodedDocuments) -> Floats:
     return best_window(matches @ weights, documents.offsets).astype(np.float64)
 
 
+def with_words(scores: Floats, words: Floats, share: float) -> Floats:
+    """Documents' scores by vectors, mixed with those by words, which are brought to the same scale.
+
+    Parameters
+    ----------
+    scores, words
+        each document's score by vectors, and for the words as such.
+    share
+        how much of the mixture is the words', from 0 to 1.
+
+    Examples
+    --------
+    >>> with_words(np.array([2.0, 4.0]), np.array([1.0, 0.0]), 0.25).tolist()
+    [2.5, 3.5]
+    """
+    if words.std() < 1e-9:  # all candidates have the same words
+        return scores
+    scaled = scores.mean() + (words - words.mean()) * (scores.std() / words.std())
+    return np.asarray((1 - share) * scores + share * scaled)
+
+
 def evidence_of(topics: Sequence[Vectors], documents: EncodedDocuments, pooling: Pooling) -> Floats:
     """Every document's evidence for the topics: that of its best window."""
     matches = best_matches(np.concatenate(topics), documents.windows)

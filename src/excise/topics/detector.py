@@ -26,7 +26,7 @@ from excise.errors import BackboneError, InvalidInput
 from excise.model_folders import model_folder
 from excise.results import Detection
 from excise.text import checked_query
-from excise.topics.spans import read_topics
+from excise.topics.spans import Token, read_topics
 from excise.topics.words import is_content
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ WEIGHTS, CONFIG = "detector.safetensors", "detector.json"
 COMPANION = "companion"  # a folder in the detector's, with another one that reads along
 REACH = "reach.safetensors"  # how far inputs of the encoder's linear maps reach: what eight bits must hold
 ENCODER, TOKENIZER = "config.json", "tokenizer.json"  # only where the encoder is the detector's own
-_MEMBER = 0.5  # a token belongs to a topic above this share of the likeliest one's probability
+_MEMBER = 0.5  # a token belongs to a topic above this share of the likeliest one's probability,
+_BESIDE = 0.3  # or above this one where it stands in a run of such tokens with one that does
 _CLEAR = 0.001  # what the companion finds less likely than this is not read a second time
 _WINDOW = 192  # tokens read at a time: longer queries are read in parts, no longer than what training has seen
 
@@ -328,9 +329,9 @@ def _chances(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 def _detection(query: str, read: _Reading, threshold: float) -> Detection:
     if read.score <= threshold:
         return Detection(query, False, read.score, ())
-    member = _MEMBER * float(read.chances.max())
-    tokens = ((int(a), int(b), float(chance)) for (a, b), chance in zip(read.spans, read.chances, strict=True))
-    topics = read_topics(query, tokens, member)
+    strongest = float(read.chances.max())
+    tokens = (Token(int(a), int(b), float(chance)) for (a, b), chance in zip(read.spans, read.chances, strict=True))
+    topics = read_topics(query, tokens, _MEMBER * strongest, _BESIDE * strongest)
     return Detection(query, bool(topics), read.score, topics)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from excise.results import Topic
 from excise.topics.words import CUE, CUE_WORDS, is_content, trim
@@ -21,7 +22,15 @@ _SUFFIX = re.compile(r"(?:s|t|d|m|ll|re|ve)\b")
 _ASIDE = re.compile(rf"\(\s*(?:{CUE_WORDS})\s((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
 
 
-def read_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: float) -> tuple[Topic, ...]:
+class Token(NamedTuple):
+    """Where a token starts and ends in its query, and how likely it names an excluded topic."""
+
+    start: int
+    end: int
+    chance: float
+
+
+def read_topics(query: str, tokens: Iterable[Token], member: float, beside: float) -> tuple[Topic, ...]:
     """The topics that tokens name: runs of those more likely than ``member``, as whole words.
 
     Parameters
@@ -29,20 +38,25 @@ def read_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: fl
     query
         the query.
     tokens
-        where each token starts and ends in it, and its probability.
+        its tokens, in order.
     member
         above this probability a token belongs to a topic.
+    beside
+        above this one it does where it stands in a run of such tokens with one that does: a name goes on to its end.
 
     Examples
     --------
     >>> query = "Bach (excluding the Passions) compared with Handel"
-    >>> [topic.text for topic in read_topics(query, [(20, 28, 0.9), (44, 50, 0.8)], 0.5)]
+    >>> [topic.text for topic in read_topics(query, [Token(20, 28, 0.9), Token(44, 50, 0.8)], 0.5, 0.5)]
     ['Passions']
+    >>> query, tokens = "no New Wales", [Token(0, 2, 0.1), Token(3, 6, 0.4), Token(7, 12, 0.9)]
+    >>> [read_topics(query, tokens, 0.5, beside)[0].text for beside in (0.5, 0.3)]
+    ['Wales', 'New Wales']
     """
     asides = [match.span(1) for match in _ASIDE.finditer(query)]
     marked: dict[tuple[int, int], float] = {}
-    for start, end, chance in tokens:
-        if end > start and chance > member and _allowed(query, start, asides):
+    for start, end, chance in _belonging(tokens, member, beside):
+        if end > start and _allowed(query, start, asides):
             word = _whole_word(query, start, end)
             marked[word] = max(chance, marked.get(word, 0.0))
     runs: list[list[Any]] = []
@@ -55,6 +69,14 @@ def read_topics(query: str, tokens: Iterable[tuple[int, int, float]], member: fl
     trimmed = [(*_closed(query, *trim(query, _past_suffix(query, start), end)), chance) for start, end, chance in runs]
     topics = [Topic(query[a:b], a, b, chance) for a, b, chance in trimmed if a < b]
     return _distinct(topics)
+
+
+def _belonging(tokens: Iterable[Token], member: float, beside: float) -> Iterator[Token]:
+    """The tokens of every run above ``beside`` that has one above ``member``."""
+    for near, run in groupby(tokens, key=lambda token: token.chance > beside):
+        own = list(run)
+        if near and max(token.chance for token in own) > member:
+            yield from own
 
 
 def _allowed(query: str, start: int, asides: list[tuple[int, int]]) -> bool:

@@ -82,7 +82,7 @@ def test_verdicts(tmp_path: Path) -> None:
     assert found["margin"].verdict == "active"
     assert found["margin"].spread == pytest.approx(0.5)
     assert found["doubt"].verdict == "inert"
-    assert found["match_distance"].verdict == "unexercised"
+    assert found["match_share"].verdict == "unexercised"
     assert list(found) == list(GRIDS["coverage"])
     for name in ("once.svg", "twice.svg"):
         draw_calibration(list(found.values()), tmp_path / name)

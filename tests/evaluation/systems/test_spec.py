@@ -43,9 +43,10 @@ def test_names_stand_for_typed_specs() -> None:
 
 def test_the_names_of_constants_stay_though_the_constants_have_better_ones() -> None:
     coverage = settings_of("lead=1.5+match=0.4+odds=0.1+caution=0.6+asked=0.5").coverage
-    assert (coverage.margin, coverage.match_distance, coverage.odds_fraction) == (1.5, 0.4, 0.1)
+    assert (coverage.margin, coverage.match_share, coverage.odds_fraction) == (1.5, 0.4, 0.1)
     assert (coverage.caution, coverage.asked) == (0.6, 0.5)
     assert settings_of("whole=0.5").whole_query == 0.5
+    assert settings_of("words=0").word_share == 0
     assert settings_of("-asked").coverage.asked == 0
     assert settings_of("-lead").coverage.margin == float("inf")
     assert not settings_of("one-reading").adapter_fusion

@@ -20,7 +20,7 @@ cap= k=                   the most removals; how many candidates the operator ge
 caution= doubt= certain=  the probabilities of the coverage rule: to remove, to demote, to remove in spite of a lead
 asked= lead=              to remove in spite of a named title; the lead that saves
 odds= match=              how far behind the likeliest, and the best match, a candidate may be demoted
-whole=                    the share of the whole query in the ranking
+whole=, words=            the share of the whole query in the ranking, and of the words of the rest of it
 one-reading               rank by the backbone's reading of the query alone, without the adapter's
 reembed, first=           re-embed with the adapter; only so many candidates (``full+first=25``)
 second-look               judge the union with a search for the query less its topics
@@ -190,14 +190,15 @@ _COVERAGE_NUMBERS: dict[str, Number] = {
     "asked": ("asked", float),
     "lead": ("margin", float),
     "odds": ("odds_fraction", float),
-    "match": ("match_distance", float),
+    "match": ("match_share", float),
     "k": ("shortlist", int),
 }
 _OF_RULE: dict[Rule, tuple[dict[str, Change], dict[str, Number], Callable[..., Change]]] = {
     "paper": (_PAPER_CHANGES, _PAPER_NUMBERS, _paper),
     "coverage": (_COVERAGE_CHANGES, _COVERAGE_NUMBERS, _coverage),
 }
-_FIRST, _WHOLE = "first", "whole"
+_FIRST = "first"
+_SHARES = {"whole": "whole_query", "words": "word_share"}  # of what the coverage rule ranks by
 _POOLINGS = tuple(pooling for pooling in POOLINGS if pooling != "mean")
 FIRST_STAGES: tuple[FirstStageName, ...] = get_args(FirstStageName)
 CONTROL_NAMES: tuple[ControlName, ...] = get_args(ControlName)
@@ -211,7 +212,7 @@ KNOWN = (
     *_COVERAGE_CHANGES,
     *_CHANGES,
     *_POOLINGS,
-    *(f"{name}=" for name in {**_PAPER_NUMBERS, **_COVERAGE_NUMBERS, _WHOLE: None, _FIRST: None}),
+    *(f"{name}=" for name in {**_PAPER_NUMBERS, **_COVERAGE_NUMBERS, **_SHARES, _FIRST: None}),
     *FEEDBACK_NAMES,
     BEST_SCORE,
     f"{WEIGHT}=",
@@ -321,7 +322,7 @@ def _based(shipped: Settings, first: str, changes: list[str]) -> tuple[Settings,
     if first == "excise":
         return shipped, changes
     number = first.partition("=")[0]
-    coverage_only = first in _COVERAGE_CHANGES or number in {*_COVERAGE_NUMBERS.keys() - _PAPER_NUMBERS, _WHOLE}
+    coverage_only = first in _COVERAGE_CHANGES or number in {*_COVERAGE_NUMBERS.keys() - _PAPER_NUMBERS, *_SHARES}
     shared = first in ("reembed", "one-reading", "second-look")
     return shipped if coverage_only or shared else PAPER_RULE, [first, *changes]
 
@@ -337,8 +338,9 @@ def _changed(name: str, settings: Settings, changes: Sequence[str]) -> Settings:
             settings = replace(settings, pooling=cast(Pooling, change))
         elif equals and key == _FIRST:
             settings = replace(settings, reembed_first=int(_number(change, value, int)))
-        elif equals and key == _WHOLE and settings.rule == "coverage":
-            settings = replace(settings, whole_query=_number(change, value, float))
+        elif equals and key in _SHARES and settings.rule == "coverage":
+            share: dict[str, Any] = {_SHARES[key]: _number(change, value, float)}
+            settings = replace(settings, **share)
         elif equals and key in numbers:
             field, kind = numbers[key]
             number = _number(change, value, kind)
