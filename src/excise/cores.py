@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import cache
 from threading import Barrier, Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 _beginning = Lock()
 Given = TypeVar("Given")
@@ -52,23 +52,6 @@ def on_all_cores(work: Callable[[Given], Done], tasks: Sequence[Given]) -> Itera
         for result in results:
             result.cancel()
         wait(results)
-
-
-def side_by_side(first: Callable[[], Given], second: Callable[[], Done]) -> tuple[Given, Done]:
-    """Two pieces of work at the same time, each on a core of its own; one after the other where there is one core.
-
-    Examples
-    --------
-    >>> side_by_side(lambda: "left", lambda: 2)
-    ('left', 2)
-    """
-    done: dict[bool, Any] = {}
-
-    def do(is_first: bool) -> None:
-        done[is_first] = first() if is_first else second()
-
-    list(on_all_cores(do, [True, False]))
-    return done[True], done[False]
 
 
 @cache

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from excise.results import STEPS
 from excise.search.stages import SearchVectors
@@ -28,14 +27,6 @@ class SearchClock:
     def lap(self, step: str) -> None:
         """The step that ends now."""
         self._laps[step] += self._since()
-
-    @contextmanager
-    def spent_on(self, step: str) -> Iterator[None]:
-        """A step that others may go on beside: its own milliseconds, which then add up to more than all of them."""
-        start = time.perf_counter()
-        yield
-        self._laps[step] += (time.perf_counter() - start) * 1000
-        self._last = time.perf_counter()
 
     def lap_encoding(self, searches: Sequence[SearchVectors]) -> None:
         """Queries and topics were encoded in one pass: each side is told its share of the pass's tokens."""

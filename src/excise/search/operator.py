@@ -26,7 +26,6 @@ from excise.filters import read_where
 from excise.results import Detection, Explanation, Hit, IndexReport, Removed, SearchResult
 from excise.rules.decision import Floats
 from excise.search.budget import SearchClock
-from excise.search.finding import Wanted, candidates_of
 from excise.search.indexing import IndexProgress, add_new
 from excise.search.inputs import check_k, read_candidates
 from excise.search.models import SHIPPED, SearchModels
@@ -190,18 +189,23 @@ class Excise:
         reader = self.engine.reader()
         results: list[SearchResult] = []
         for start in range(0, len(queries), BATCH):
-            clock, batch = SearchClock(), queries[start : start + BATCH]
-            searches, found = candidates_of(self.pipeline, batch, exclude, Wanted(reader, k, filtered), clock)
+            clock = SearchClock()
+            detections = self.pipeline.detect(queries[start : start + BATCH], exclude)
+            clock.lap("detect")
+            searches = self.pipeline.encode(detections)
+            clock.lap_encoding(searches)
+            found = self.pipeline.find(reader, searches, k, filtered)
+            clock.lap("candidates")
             spread = map if self.settings.reembed else on_all_cores  # re-embedding takes all cores by itself
             weighed = list(spread(self._weighed, list(zip(searches, found, strict=True))))
             clock.lap("evidence")
             judged = [None if one is None else decide(one, self.settings) for one in weighed]
             clock.lap("rule")
-            for search, one, judgement in zip(searches, found, judged, strict=True):
+            for detection, one, judgement in zip(detections, found, judged, strict=True):
                 if judgement is None:
-                    results.append(_untouched(search.detection, one.documents, one.scores, k, clock))
+                    results.append(_untouched(detection, one.documents, one.scores, k, clock))
                 else:
-                    results.append(self._result(search.detection, judgement, k, clock))
+                    results.append(self._result(detection, judgement, k, clock))
         return results
 
     def _weighed(self, searched: tuple[SearchVectors, Found]) -> Weighed | None:

@@ -96,15 +96,6 @@ class Pipeline:
             for detection in detections
         ]
 
-    def encode_beside(self, search: SearchVectors) -> SearchVectors:
-        """A search whose query is encoded already, with its topics and what the adapter reads it as."""
-        detection, adapter = search.detection, self._second_reader
-        terms = adapter.terms if adapter else None
-        read = self.backbone.read((), _topic_texts([detection]), [detection.query], terms)
-        topics = dict(zip(_topic_texts([detection]), read.topics, strict=True))
-        second = read.again[0] if read.again else None
-        return SearchVectors.of(detection, search.query, [topics[topic.text] for topic in detection.topics], second)
-
     def with_topics(self, detections: Sequence[Detection], queries: Sequence[EncodedQuery]) -> list[SearchVectors]:
         """The vectors of searches whose queries are encoded already."""
         texts = _topic_texts(detections)
@@ -124,8 +115,8 @@ class Pipeline:
     ) -> list[Found]:
         """Each search's candidates: the k best where nothing is excluded, else a whole shortlist with its vectors."""
         depth = max(k, self.settings.shortlist)
-        plain = [place for place, search in enumerate(searches) if not search.detection.topics]
-        excluding = [place for place, search in enumerate(searches) if search.detection.topics]
+        plain = [place for place, search in enumerate(searches) if not search.topics]
+        excluding = [place for place, search in enumerate(searches) if search.topics]
         found: dict[int, Found] = {}
         for chosen, wanted in ((plain, k), (excluding, depth)):
             if chosen:
