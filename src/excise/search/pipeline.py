@@ -253,7 +253,7 @@ def second_look(reader: Reader, search: SearchVectors, found: Found, depth: int,
 def _judgement(weighed: Weighed, scores: Floats, evidence: Floats, decision: Decision, unit: float = 1.0) -> Judgement:
     """The decision, and each candidate with what it was decided from; ``unit`` is that of the rule's penalties."""
     signals = weighed.signals
-    probability = None if signals is None else signals.probability
+    probability = None if signals is None else signals.unwanted
     touched = {*decision.removed, *decision.doubtful, *decision.mentions}
     candidates = tuple(
         Judged(
