@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from excise.text import unaccented
@@ -29,7 +30,7 @@ def title_matches(
     topics
         what it excludes. A title made of a topic's words is no match, wherever else the query uses them.
     titles
-        the candidates' titles.
+        the candidates' titles. One that several of them bear ("Definitions", "Chapter 2") is nobody's name.
 
     Examples
     --------
@@ -39,12 +40,14 @@ def title_matches(
     """
     said = [word for part in outside(query, places) for word in (*_words(part), _GAP)]
     excluded = [set(_words(topic)) for topic in topics]
-    names = (_words(_called(title)) for title in titles)
+    names = [_words(_called(title)) for title in titles]
+    borne = Counter(tuple(_words(title)) for title in titles)
     return [
         any(map(is_content, name))
         and _holds(said, name)
+        and borne[tuple(_words(title))] == 1
         and not any(excluding.issuperset(name) for excluding in excluded)
-        for name in names
+        for name, title in zip(names, titles, strict=True)
     ]
 
 
