@@ -74,9 +74,9 @@ class Removed:
 class Judged:
     """One candidate of the shortlist as the rule saw it.
 
-    ``opening``, ``lead``, ``asked`` (the query names its title) and ``probability`` belong to the coverage rule; the last
-    is that it covers a topic times that the topic is excluded, which is sure where the user named it. ``passage`` is
-    where what does not simply stay names or touches a topic.
+    ``opening``, ``lead``, ``asked`` (the query names its title) and ``probability`` belong to the coverage rule. The
+    last is that it covers a topic, times that the topic is excluded: that is sure where the user named it.
+    ``passage`` is where what does not simply stay names or touches a topic.
     """
 
     id: str
