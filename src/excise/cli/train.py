@@ -157,12 +157,38 @@ def train_lengths_command(
 @train.command("projection")
 def train_projection_command(
     out: Annotated[Path, typer.Option("--out", help="The folder that the weights are written to.")],
-    dimensions: Annotated[int, typer.Option(help="Dimensions that are stored per token.")] = 248,
+    dimensions: Annotated[int | None, typer.Option(help="Dimensions that are stored per token.")] = None,
+    backbone: Annotated[
+        Path | None, typer.Option(help="The folder of an encoder that is published without its projection.")
+    ] = None,
+    corpus: Annotated[
+        list[Path] | None, typer.Option(help="With --backbone: documents whose titles look for them; repeat it.")
+    ] = None,
+    pairs: Annotated[int, typer.Option(help="With --backbone: titles to learn from, at most.")] = 3_200,
+    markers: Annotated[
+        str, typer.Option(help="With --backbone: tokens before queries and documents, with a comma between.")
+    ] = "[unused0],[unused1]",
+    seed: Seed = 0,
+    threads: Threads = 2,
 ) -> None:
-    """Fit the embedded backbone's projection on the bundled corpus (seconds)."""
-    from excise.training.projection import train_projection
+    """Fit the embedded backbone's projection on the bundled corpus (seconds), or one for another encoder (minutes)."""
+    if backbone is None:
+        from excise.training.projection import DIMENSIONS, train_projection
 
-    typer.echo(f"wrote {train_projection(out, dimensions)}")
+        typer.echo(f"wrote {train_projection(out, dimensions or DIMENSIONS)}")
+        return
+    import torch
+
+    from excise.training.late_projection import ProjectionArguments, train_late_projection
+
+    query, comma, document = markers.partition(",")
+    if not corpus or not comma:
+        raise InvalidInput("--backbone needs a --corpus of documents with titles, and --markers a comma.")
+    torch.set_num_threads(threads)
+    arguments = ProjectionArguments(dimensions or 96, pairs, (query.strip(), document.strip()), seed=seed)
+    with bar() as progress:
+        fitted = train_late_projection(backbone, corpus, out, arguments, progress)
+    typer.echo(f"wrote {out}: held-out titles that find their text {fitted.before:.3f} before, {fitted.after:.3f} now")
 
 
 @train.command("adapter")

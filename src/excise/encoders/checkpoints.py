@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from excise.encoders.token_encoder import Task, TokenEncoder, TokenVectors
 from excise.encoders.tokens import TextTokenizer
+from excise.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
@@ -103,6 +104,19 @@ def plain_pipeline(source: str, projection: Tensor | None = None) -> MultiVector
         )
     modules += [MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
     return MultiVectorEncoder(modules=modules, device="cpu")
+
+
+def marked_pipeline(source: str, markers: tuple[str, str], projection: Tensor | None = None) -> MultiVectorEncoder:
+    """A plain pipeline with a marker before queries and documents: a token of the vocabulary, which is never cut."""
+    pipeline = plain_pipeline(source, projection)
+    known = pipeline.tokenizer.get_vocab()
+    if missing := [marker for marker in markers if marker and marker not in known]:
+        raise InvalidInput(f"{source} has no token {missing[0]!r}: name markers of its vocabulary, or none.")
+    pipeline.tokenizer.add_special_tokens({"additional_special_tokens": [marker for marker in markers if marker]})
+    pipeline.prompts = {
+        task: f"{marker} " for task, marker in zip(("query", "document"), markers, strict=True) if marker
+    }
+    return pipeline
 
 
 def quiet() -> None:
