@@ -288,7 +288,7 @@ EXAMPLES = {
     "jazz saxophonists": passages_name_him,
     "family dogs": two_topics,
     "espresso-free": some_go,
-    "I freeze": some_go,
+    "We did": some_go,
     "mechanical keyboards": the_doubtful_move_down,
     "antibiotics": cheese_goes,
     "not only Tesla": nothing_goes,

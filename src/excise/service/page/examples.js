@@ -5,7 +5,7 @@ export const EXAMPLES = [
   { q: "family dogs that are neither herding breeds nor giants", says: "Two topics at once." },
   { q: "espresso-free coffee brewing ideas", says: "No “not” at all: the exclusion is half a word." },
   {
-    q: "I freeze with fear on a via ferrata; what hiking in the Alps would suit me?",
+    q: "We did the via ferrata last year; what hiking in the Alps should come next?",
     says: "Said the way people say it.",
   },
   { q: "mechanical keyboards that are not clicky", says: "What is doubtful moves down. Less caution removes it." },

