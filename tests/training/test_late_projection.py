@@ -84,4 +84,6 @@ def test_the_command_says_what_it_lacks(plain_checkpoint: Path, corpus: Path, tm
         return str(told.exception) + told.output
 
     assert "needs a --corpus" in refused()
+    elsewhere = ("--backbone", str(tmp_path / "nowhere"), "--corpus", str(corpus))
+    assert "is not the folder of an encoder" in refused(*elsewhere)
     assert "has no token '[nowhere]'" in refused("--corpus", str(corpus), "--markers", "[nowhere],")

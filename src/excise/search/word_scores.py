@@ -7,8 +7,8 @@ much a word counts is read off the shortlist alone, so that any engine's candida
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -37,9 +37,14 @@ def word_scores(parts: Sequence[str], documents: Sequence[Document]) -> Floats:
     >>> word_scores(["electric cars"], cars).round(2).tolist()
     [1.31, 0.63, 0.0]
     """
-    stems = dict.fromkeys(_singular(word) for part in parts for word in _words(part) if is_content(word))
-    texts = [unaccented(document.full_text).lower() for document in documents]
-    counts = np.array([[_count(text, stem) for stem in stems] for text in texts], dtype=np.float64)
+    asked = [word for part in parts for word in _WORD.findall(_folded(part)) if is_content(word)]
+    stems = dict.fromkeys(map(_singular, asked))
+    columns = {form: column for column, stem in enumerate(stems) for form in _forms(stem)}
+    texts = [_folded(document.full_text) for document in documents]
+    counts = np.zeros((len(documents), len(stems)))
+    for row, text in enumerate(texts):
+        for form, times in Counter(filter(columns.__contains__, _WORD.findall(text))).items():
+            counts[row, columns[form]] += times
     lengths = np.array([max(1, len(text)) for text in texts])
     holding = (counts > 0).sum(axis=0)
     rarity = np.log1p((len(documents) - holding + 0.5) / (holding + 0.5))
@@ -47,8 +52,9 @@ def word_scores(parts: Sequence[str], documents: Sequence[Document]) -> Floats:
     return np.asarray((counts * (_SATURATION + 1) / (counts + dampened[:, None])) @ rarity)
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(unaccented(text).lower())
+def _folded(text: str) -> str:
+    """A text as its words compare: no accents, no capitals."""
+    return unaccented(text).lower()
 
 
 def _singular(word: str) -> str:
@@ -57,14 +63,6 @@ def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def _count(text: str, stem: str) -> int:
-    """How often a text has a word, whichever its number."""
-    found = _either_number(stem).finditer(text)
-    return sum(1 for match in found if match.start() == 0 or not text[match.start() - 1].isalnum())
-
-
-@lru_cache(maxsize=4_096)
-def _either_number(stem: str) -> re.Pattern[str]:
-    """A word in singular and plural. It may start inside of another one: letters that come first are found fast."""
-    letters, ending = (stem[:-1], "(?:ys?|ies)") if stem.endswith("y") else (stem, "s?")
-    return re.compile(rf"{re.escape(letters)}{ending}(?!\w)")
+def _forms(stem: str) -> tuple[str, ...]:
+    """A word in singular and plural."""
+    return (stem, stem + "s", stem[:-1] + "ies") if stem.endswith("y") else (stem, stem + "s")

@@ -65,7 +65,7 @@ class FittedProjection:
 
 
 def title_pairs(corpora: Sequence[Path], most: int, seed: int = 0) -> list[tuple[str, str]]:
-    """Titles with the beginnings of their texts, as many of each corpus; titles of one or two words say too little."""
+    """Titles with the beginnings of their texts, as many of each corpus; titles of under four words say too little."""
     chosen: list[tuple[str, str]] = []
     for path in corpora:
         own = [
@@ -139,8 +139,13 @@ def train_late_projection(
     """Fit a projection for the encoder in a folder, and write both as a checkpoint that ``--backbone`` takes."""
     import torch
 
-    from excise.encoders.checkpoints import CheckpointEncoder, marked_pipeline
+    from excise.encoders.checkpoints import CheckpointEncoder, marked_pipeline, quiet
 
+    if not (source / "config.json").is_file():
+        raise InvalidInput(
+            f"{source} is not the folder of an encoder: it has no config.json (excise fetch writes one)."
+        )
+    quiet()
     pairs = title_pairs(corpora, arguments.pairs, arguments.seed)
     encoder = CheckpointEncoder(marked_pipeline(str(source), arguments.markers))
     backbone = Backbone(str(source), encoder, Preset(str(source), SHORT, 64, 300))
@@ -193,8 +198,8 @@ def _card(
     return f"""# {source.name} with a fitted projection
 
 The encoder's weights are those of {source.name}, unchanged. Its own projection was not to be had.
-This one, to {arguments.dimensions} dimensions, was fitted on {pairs} titles that look for their own texts, so it is
-not the published model.
+This one, to {arguments.dimensions} dimensions, was fitted on {pairs - _HELD_OUT} titles that look for their own
+texts, so it is not the published model.
 
     excise train projection --backbone .../{source.name} {given} --dimensions {arguments.dimensions} --out DIR
 
