@@ -143,7 +143,7 @@ def train_late_projection(
 
     if not (source / "config.json").is_file():
         raise InvalidInput(
-            f"{source} is not the folder of an encoder: it has no config.json (excise fetch writes one)."
+            f"{source} is not the folder of an encoder: it has no config.json (see excise fetch)."
         )
     quiet()
     pairs = title_pairs(corpora, arguments.pairs, arguments.seed)
