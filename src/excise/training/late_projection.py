@@ -142,9 +142,7 @@ def train_late_projection(
     from excise.encoders.checkpoints import CheckpointEncoder, marked_pipeline, quiet
 
     if not (source / "config.json").is_file():
-        raise InvalidInput(
-            f"{source} is not the folder of an encoder: it has no config.json (see excise fetch)."
-        )
+        raise InvalidInput(f"{source} is not the folder of an encoder: it has no config.json (see excise fetch).")
     quiet()
     pairs = title_pairs(corpora, arguments.pairs, arguments.seed)
     encoder = CheckpointEncoder(marked_pipeline(str(source), arguments.markers))
