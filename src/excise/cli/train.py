@@ -255,6 +255,37 @@ def train_control_command(
     typer.echo(f"wrote {out}")
 
 
+@train.command("rival")
+def train_rival_command(
+    kind: Annotated[str, typer.Option(help="dense (a bi-encoder) or cross (a cross-encoder).")],
+    base: Annotated[str, typer.Option(help="Folder or hub id of a model of sentence-transformers.")],
+    out: Out,
+    triples: Triples = None,
+    data: Data = None,
+    epochs: Epochs = 3,
+    learning_rate: Annotated[float, typer.Option(help="Learning rate.")] = 2e-5,
+    per_query: PerQuery = 2,
+    batch: Batch = 12,
+    seed: Seed = 0,
+    limit: Limit = None,
+    threads: Threads = 2,
+) -> None:
+    """Fine-tune a model of others on the adapter's triples, for dense=DIR or cross-encoder=DIR."""
+    import torch
+
+    from excise.training.contrastive.loop import LearnerArguments
+    from excise.training.contrastive.protocol import LearnerRecipe
+    from excise.training.rivals.foreign_finetune import make_rival
+
+    torch.set_num_threads(threads)
+    arguments = LearnerArguments(learning_rate, epochs, batch, seed)
+    recipe = LearnerRecipe(base, tuple(triples or ()), data, per_query, 0, arguments, False, 0, limit)
+    with bar() as progress:
+        trained = make_rival(recipe, kind, out, progress)
+    shares = f"{trained.before:.3f} before, {trained.after:.3f} now"
+    typer.echo(f"wrote {out}: held-out triples with the gold above the negative {shares}")
+
+
 @train.command("coverage")
 def train_coverage_command(
     out: Out,

@@ -108,6 +108,19 @@ def _pair_scores(model: Any, query: str, documents: Sequence[Document], windowin
 @cache
 def _loaded(kind: str, model: str) -> Any:
     """A model of sentence-transformers, loaded once in a process."""
+    return load_foreign(kind, model)
+
+
+def load_foreign(kind: str, model: str) -> Any:
+    """A model of sentence-transformers of its own.
+
+    Parameters
+    ----------
+    kind
+        "SentenceTransformer" or "CrossEncoder".
+    model
+        a folder or a hub id.
+    """
     import sentence_transformers
 
     from excise.encoders.checkpoints import quiet

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from excise.errors import InvalidInput
 from excise.progress import Progress, silent
@@ -24,6 +24,19 @@ ADAPTER_RATES = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3)  # the paper's grid for adapters
 FULL_RATES = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4)  # and for full fine-tunes, which diverge above
 Loss = Callable[[Learner, Sequence[Triple]], Tensor]
 _WARMUP = 0.06
+
+
+class Trainee(Protocol):
+    """Whatever can be trained on triples: the module that is trained, and a name that tells its runs from others."""
+
+    @property
+    def trained(self) -> nn.Module: ...
+
+    @property
+    def kind(self) -> str: ...
+
+
+AnyTrainee = TypeVar("AnyTrainee", bound=Trainee)
 
 
 @dataclass(frozen=True)
@@ -72,9 +85,9 @@ class Objective(NamedTuple):
 
 
 def fit(
-    learner: Learner,
+    learner: AnyTrainee,
     triples: Sequence[Triple],
-    loss_of: Loss,
+    loss_of: Callable[[AnyTrainee, Sequence[Triple]], Tensor],
     arguments: LearnerArguments,
     progress: StepProgress | None = None,
     checkpoints: Path | None = None,

@@ -29,7 +29,7 @@ from excise.training.contrastive.loop import (
     measure,
     sample,
 )
-from excise.training.contrastive.overlap import Overlap, measured_sets, without_leaks
+from excise.training.contrastive.overlap import Measured, Overlap, measured_sets, without_leaks
 from excise.training.contrastive.triples import (
     MENTIONS,
     Triple,
@@ -136,8 +136,7 @@ def train_learner(
 ) -> TrainedLearner:
     """Train a learner of a kind. An interrupted run goes on: at the rate that was chosen, and after its last epoch."""
     sets = measured_sets(recipe.data)
-    every = read_triples([BUILT_IN, MENTIONS, *recipe.sources], recipe.per_query, recipe.arguments.seed)
-    triples, overlaps = without_leaks(every[: recipe.limit], sets)
+    triples, overlaps = clean_triples(recipe, sets)
     pairs: list[Triple] = []
     if recipe.replay:
         pairs, _ = without_leaks(ordinary_pairs(recipe.data, recipe.replay // 3, recipe.arguments.seed), sets)
@@ -148,7 +147,7 @@ def train_learner(
         chosen = _chosen_rate(recipe, kind, objective, (triples, pairs), out, progress)
         recipe = replace(recipe, arguments=replace(recipe.arguments, learning_rate=chosen.best))
     learner = fresh_learner(recipe, kind)
-    judged = sample(suite_triples(load_suite(BUILT_IN, "dev"), 2), recipe.limit or 280, recipe.arguments.seed)
+    judged = dev_triples(recipe)
     frozen = measure(learner, judged)
     told = with_loss(progress, "training")
     fit(learner, [*triples, *pairs], objective.loss, recipe.arguments, told, out / CHECKPOINTS)
@@ -156,6 +155,17 @@ def train_learner(
     trained = TrainedLearner(learner, recipe, len(triples), len(pairs), overlaps, chosen, frozen, adapted)
     (out / FIGURES).write_text(json.dumps(trained.figures(), indent=1) + "\n", encoding="utf-8")
     return trained
+
+
+def clean_triples(recipe: LearnerRecipe, sets: Sequence[Measured]) -> tuple[list[Triple], list[Overlap]]:
+    """What a recipe learns from: nothing that an evaluation set holds; and what was found in each of them."""
+    every = read_triples([BUILT_IN, MENTIONS, *recipe.sources], recipe.per_query, recipe.arguments.seed)
+    return without_leaks(every[: recipe.limit], sets)
+
+
+def dev_triples(recipe: LearnerRecipe) -> list[Triple]:
+    """What is measured before and after: triples of the bundled suite's dev families, which no training sees."""
+    return sample(suite_triples(load_suite(BUILT_IN, "dev"), 2), recipe.limit or 280, recipe.arguments.seed)
 
 
 def fresh_learner(recipe: LearnerRecipe, kind: Kind, backbone: Backbone | None = None) -> Learner:

@@ -1,0 +1,1 @@
+"""Fine-tuning of models of others on the same triples."""
