@@ -268,10 +268,12 @@ def test_everything_is_ranked_once_and_has_one_outcome(drawn: Shortlisted) -> No
     for group in (clear, decision.doubtful, decision.removed):
         best_first = [scores[i] for i in sorted(group, key=lambda i: place[i])]
         assert best_first == sorted(best_first, reverse=True)
-    sure = set(np.flatnonzero(signals.unwanted >= Coverage().caution).tolist())
+    bars = Coverage().bars(signals)  # caution, but certain for the ten that answer the rest of the query best
+    assert bars.min() >= Coverage().caution
+    sure = set(np.flatnonzero(signals.unwanted >= bars).tolist())
     assert set(decision.removed) <= sure
     assert {i for i in sure if signals.probability[i] >= Coverage().asked} <= set(decision.removed)
-    likely = set(np.flatnonzero(signals.probability >= Coverage().caution).tolist())
+    likely = set(np.flatnonzero(signals.probability >= bars).tolist())
     assert likely <= {*decision.removed, *decision.doubtful, *decision.mentions}
     assert not decision.doubtful or signals.probabilities.max() >= Coverage().doubt
 
@@ -310,3 +312,11 @@ def test_the_scale_of_the_answers_does_not_matter(drawn: Shortlisted, scale: flo
     chance, matching = signals.probability, signals.probability >= 0.5
     scaled = margins(signals.relevance * scale, chance, matching)
     assert scaled == pytest.approx(margins(signals.relevance, chance, matching), abs=1e-4, rel=1e-4)
+
+
+def test_what_answers_the_rest_of_the_query_best_goes_only_when_it_is_certain_to_cover_the_topic() -> None:
+    chances = [0.6, 0.75, *[0.01] * 10, 0.6]
+    relevance = np.array([0.9, 0.9, *np.linspace(0.8, 0.7, 10), 0.1])
+    decision = cover(np.linspace(9.0, 8.0, 13), signals_of(chances, relevance=relevance))
+    assert decision.removed == (1, 12)  # an answer that is certain to, and one that answers little
+    assert 0 in (*decision.doubtful, *decision.mentions)

@@ -5,7 +5,8 @@ how likely it covers the topic (:mod:`excise.rules.readout`), and acts on that:
 
 removed
     it surely covers what is surely excluded: its probability reaches ``caution``, times how sure the detector is that
-    the topic is excluded (a topic that the user named is).
+    the topic is excluded (a topic that the user named is). Of the ten candidates that answer the rest of the query
+    best, any of which may be what is wanted, it must be ``certain``.
 doubtful
     something here may cover the topic (the likeliest candidate reaches ``doubt``), and this one is not far behind it:
     neither its odds nor its match. It ranks below all that is clear of the topic, and is still there.
@@ -32,6 +33,7 @@ from excise.rules.decision import Decision, Floats, checked, ordered
 from excise.rules.signals import Signals
 
 _COMPARED = 20  # the best candidates, whose spread is the unit of the margin
+_ANSWERS = 10  # a page of results: the candidates that answer the rest of the query best, which may be what is wanted
 _CLEAR = 3  # where fewer candidates are clear of the topic, the least likely ones stand for them
 
 
@@ -48,7 +50,8 @@ class Coverage:
         the least probability that the likeliest candidate must have for any to be demoted: below it, the shortlist has
         nothing on the topic.
     certain
-        from this probability on, a candidate goes though it leads what is clear of the topic.
+        from this probability on, a candidate goes though it leads what is clear of the topic, or is among the ten that
+        answer the rest of the query best.
     asked
         from this probability on, a candidate goes though the query names its title.
     odds_fraction
@@ -96,9 +99,17 @@ class Coverage:
         if self.doubt > self.caution:
             raise InvalidInput(f"doubt ({self.doubt:g}) must not be larger than caution ({self.caution:g}).")
 
+    def bars(self, signals: Signals) -> Floats:
+        """How sure to be of each candidate: ``certain`` of the ten best answers to the rest, ``caution`` of others."""
+        relevance = signals.relevance
+        if len(relevance) <= _ANSWERS:  # all of them answer it, which tells nothing apart
+            return np.full(len(relevance), self.caution)
+        answers = relevance >= np.sort(relevance)[-_ANSWERS]
+        return np.where(answers, max(self.caution, self.certain), self.caution)
+
     def covers(self, signals: Signals) -> NDArray[np.bool_]:
         """Which candidates are sure enough to cover a topic that is sure enough to be excluded."""
-        return np.asarray((signals.unwanted >= self.caution) & (self.caution < 1.0))
+        return np.asarray((signals.unwanted >= self.bars(signals)) & (self.caution < 1.0))
 
     def matches(self, signals: Signals) -> NDArray[np.bool_]:
         """Which candidates may cover a topic."""
@@ -111,7 +122,7 @@ class Coverage:
 
     def acts(self, signals: Signals) -> bool:
         """Whether any candidate may cover a topic: else the ranking stays as it is."""
-        return bool((self.matches(signals) | (signals.probability >= self.caution)).any())
+        return bool((self.matches(signals) | (signals.probability >= self.bars(signals))).any())
 
     def as_dict(self) -> dict[str, float | int | bool | str]:
         """The constants by name, for reports and configuration files."""
@@ -147,7 +158,7 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
     margin = margins(signals.relevance, chance, matching | (chance >= constants.certain))
     stays = signals.title_match & (chance < constants.asked)
     stays |= (margin > constants.margin) & (chance < constants.certain)
-    likely = matching | (chance >= constants.caution)  # some cover a topic that may not be excluded after all
+    likely = matching | (chance >= constants.bars(signals))  # some cover a topic that may not be excluded after all
     removes, doubts = sure & ~stays, likely & ~sure & ~stays
     removed, doubtful = _likeliest_first(removes, chance), _likeliest_first(doubts, chance)
     penalties = np.where(doubts, _below(score, ~doubts & ~removes, doubts), 0.0)
