@@ -315,8 +315,16 @@ def test_the_scale_of_the_answers_does_not_matter(drawn: Shortlisted, scale: flo
 
 
 def test_what_answers_the_rest_of_the_query_best_goes_only_when_it_is_certain_to_cover_the_topic() -> None:
-    chances = [0.6, 0.75, *[0.01] * 10, 0.6]
-    relevance = np.array([0.9, 0.9, *np.linspace(0.8, 0.7, 10), 0.1])
-    decision = cover(np.linspace(9.0, 8.0, 13), signals_of(chances, relevance=relevance))
+    chances = np.array([[0.6, 0.75, *[0.01] * 10, 0.6]])
+    signals = Signals(
+        probabilities=chances,
+        evidence=chances,
+        opening=chances,
+        relevance=np.array([0.81, 0.81, *np.linspace(0.8, 0.7, 10), 0.1]),
+        named=np.zeros(13, dtype=bool),
+        title_match=np.zeros(13, dtype=bool),
+        excluded=np.ones(1),
+    )
+    decision = cover(np.linspace(9.0, 8.0, 13), signals)
     assert decision.removed == (1, 12)  # an answer that is certain to, and one that answers little
     assert 0 in (*decision.doubtful, *decision.mentions)
