@@ -41,8 +41,9 @@ class Settings:
         the coverage rule ranks by the mean of two readings of the residual query, the backbone's and, where there is
         one for the backbone, the adapter's, both held against the vectors of the index. Without effect where documents
         are re-embedded.
-    word_share
-        the share of the residual query's words as such (BM25 within the shortlist) in what the coverage rule ranks by.
+    word_share, mean_share
+        in what the coverage rule ranks by, the share of the residual query's words as such (BM25 within the shortlist),
+        and that of what documents are about as a whole (cosines of mean vectors). The rest is MaxSim's.
     second_look
         also search with the residual query, and judge the union.
     fire_threshold
@@ -58,7 +59,8 @@ class Settings:
     reembed: bool = False
     reembed_first: int = 100
     adapter_fusion: bool = True
-    word_share: float = 0.25
+    word_share: float = 0.2
+    mean_share: float = 0.2
     second_look: bool = False
     fire_threshold: float | None = None
 
@@ -69,10 +71,15 @@ class Settings:
             raise InvalidInput(f"scoring must be 'full' or 'masked', got {self.scoring!r}.")
         if self.pooling not in POOLINGS:
             raise InvalidInput(f"unknown pooling {self.pooling!r}; choose one of {', '.join(POOLINGS)}.")
-        for name in ("whole_query", "word_share"):
+        for name in ("whole_query", "word_share", "mean_share"):
             share = getattr(self, name)
             if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
                 raise InvalidInput(f"{name} must be a number from 0 to 1, got {share!r}.")
+        if self.word_share + self.mean_share > 1:
+            raise InvalidInput(
+                f"word_share and mean_share must not be more than 1 together, got {self.word_share:g} and "
+                f"{self.mean_share:g}."
+            )
         first, fires = self.reembed_first, self.fire_threshold
         if isinstance(first, bool) or not isinstance(first, int) or first < 1:
             raise InvalidInput(f"reembed_first must be a whole number of at least 1, got {first!r}.")
@@ -115,7 +122,9 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         """Plain types, for reports."""
         names = ("rule", "pooling", "scoring", "whole_query", "reembed", "reembed_first", "adapter_fusion")
-        plain = {name: getattr(self, name) for name in (*names, "word_share", "second_look", "fire_threshold")}
+        plain = {
+            name: getattr(self, name) for name in (*names, "word_share", "mean_share", "second_look", "fire_threshold")
+        }
         return {**plain, "constants": self.rule_constants.as_dict()}
 
 
@@ -147,7 +156,7 @@ def resolve(settings: Settings | str | None = None, caution: float | None = None
     Traceback (most recent call last):
         ...
     excise.errors.InvalidInput: there is no setting 'speed'; there are rule, constants, coverage, pooling, \
-scoring, whole_query, reembed, reembed_first, adapter_fusion, word_share, second_look, fire_threshold.
+scoring, whole_query, reembed, reembed_first, adapter_fusion, word_share, mean_share, second_look, fire_threshold.
     """
     if isinstance(settings, str) and settings not in PRESETS:
         raise InvalidInput(f"unknown preset {settings!r}; choose one of {', '.join(PRESETS)}.")

@@ -18,9 +18,10 @@ from excise.engines.local.engine import LocalEngine
 from excise.errors import BackboneError, BadCorpus, BadIndex
 from excise.results import STEPS
 from excise.rules.coverage import Coverage
-from excise.search.weighing import telling_maxsims_of, with_words
+from excise.search.weighing import Share, mean_similarities, mixed, telling_maxsims_of
 from excise.search.word_scores import word_scores
 from excise.settings import Settings, resolve
+from excise.vectors.encoded import leading
 
 QUERY = "electric cars, but not Tesla"
 PLACES = ("Sunderland", "Oslo", "Leipzig", "Seoul", "Turin", "Paris")
@@ -282,14 +283,16 @@ class TestRerank:
         texts = [str(c["text"]) for c in self.CANDIDATES]
         vectors, judge = demo.backbone.encode_documents(texts), demo.backbone.judging
         assert demo.adapter is not None
-        residual = [
-            reader.encode_query("electric cars, not Tesla").outside([(19, 24)]) for reader in (judge, demo.adapter)
-        ]
-        readings = telling_maxsims_of(residual, vectors.leading(judge.dimensions)).mean(axis=0)
+        read = demo.backbone.read(["electric cars, not Tesla"], (), ["electric cars, not Tesla"], demo.adapter.terms)
+        residual = [one.outside([(19, 24)]) for one in (*read.queries, *read.again)]
+        judged = [leading(one, judge.dimensions) for one in residual]
+        readings = telling_maxsims_of(judged, vectors.leading(judge.dimensions)).mean(axis=0)
         words = word_scores(
             ["electric cars, not "], [excise.Document(str(c["id"]), str(c["text"])) for c in self.CANDIDATES]
         )
-        own = with_words(readings, words, demo.settings.word_share)
+        means = mean_similarities(residual, vectors).mean(axis=0)
+        settings = demo.settings
+        own = mixed(readings, Share(means, settings.mean_share), Share(words, settings.word_share))
         assert list(scores.values()) == pytest.approx(own.tolist(), abs=1e-4)
 
     def test_with_two_candidates_the_match_comes_last_and_nothing_is_removed(self, demo: Excise) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excise.search.weighing import maxsim_of, telling_maxsims_of, with_words
+from excise.search.weighing import Share, maxsim_of, mean_similarities, mixed, telling_maxsims_of
 from excise.vectors.arithmetic import of_length_one
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.ragged import Ragged
@@ -59,11 +59,24 @@ def test_one_word_and_candidates_that_are_all_alike_are_ranked_as_by_maxsim() ->
     assert telling_maxsims_of([several], same)[0] == pytest.approx(maxsim_of(several, same))
 
 
-def test_words_have_their_share_of_the_ranking_whatever_their_scale() -> None:
+def test_other_scores_have_their_share_of_the_ranking_whatever_their_scale() -> None:
     scores, words = np.array([3.0, 1.6, 1.5]), np.array([0.0, 0.0, 9.0])
-    fused = with_words(scores, words, 0.25)
-    assert fused == pytest.approx(with_words(scores, words * 100 + 7, 0.25))
+    fused = mixed(scores, Share(words, 0.25))
+    assert fused == pytest.approx(mixed(scores, Share(words * 100 + 7, 0.25)))
     assert fused.mean() == pytest.approx(scores.mean())
     assert fused.argsort()[::-1].tolist() == [0, 2, 1]
-    assert with_words(scores, words, 1.0).argmax() == 2
-    assert with_words(scores, np.ones(3), 0.25).tolist() == scores.tolist()
+    assert mixed(scores, Share(words, 1.0)).argmax() == 2
+    assert mixed(scores).tolist() == scores.tolist()
+    assert mixed(scores, Share(np.ones(3), 0.25)) == pytest.approx(scores)
+    both = mixed(scores, Share(words, 0.25), Share(scores[::-1], 0.25))
+    assert both == pytest.approx(mixed(scores, Share(scores[::-1], 0.25), Share(words, 0.25)))
+    assert both.mean() == pytest.approx(scores.mean())
+
+
+def test_a_document_as_a_whole_is_all_of_its_windows() -> None:
+    rng = np.random.default_rng(3)
+    documents, query = _documents([[3, 2], [4]], rng), of_length_one(rng.standard_normal((3, 6)))
+    tokens = np.concatenate([documents.document(0)[0], documents.document(0)[1]]).astype(np.float64)
+    wanted, asked = tokens.mean(axis=0), query.astype(np.float64).mean(axis=0)
+    cosine = wanted @ asked / np.linalg.norm(wanted) / np.linalg.norm(asked)
+    assert mean_similarities([query, query[:1]], documents)[0, 0] == pytest.approx(cosine, abs=1e-5)

@@ -6,7 +6,7 @@ calibration and the benchmark's gates all go through these steps, so that what i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from excise.search.match_features import FEATURES, match_features
 from excise.search.models import SearchModels
 from excise.search.passages import topic_passage
 from excise.search.stages import Judgement, SearchVectors, Shortlist, Weighed
-from excise.search.weighing import evidence_of, maxsim_of, telling_maxsims_of, with_words
+from excise.search.weighing import Share, evidence_of, maxsim_of, mean_similarities, mixed, telling_maxsims_of
 from excise.search.word_scores import word_scores
 from excise.settings import Settings
 from excise.text import checked_query
@@ -138,10 +138,10 @@ class Pipeline:
 
     def weigh(self, search: SearchVectors, shortlist: Shortlist) -> Weighed:
         """All that is known of each candidate; at least one topic is excluded."""
-        judged_by = self.backbone.judging.dimensions
+        whole, judged_by = (search, shortlist), self.backbone.judging.dimensions
         search, shortlist = search.leading(judged_by), replace(shortlist, vectors=shortlist.vectors.leading(judged_by))
         if self.settings.reembed and self.adapter is not None:
-            search, shortlist = self._reembedded(search, shortlist, self.adapter)
+            search, shortlist = whole = self._reembedded(search, shortlist, self.adapter)
         topics = tuple(topic.text for topic in search.detection.topics)
         if self.settings.rule == "paper":
             evidence = evidence_of(search.topics, shortlist.vectors, self.settings.pooling)
@@ -149,10 +149,18 @@ class Pipeline:
         scores = telling_maxsims_of(self._readings(search, shortlist), shortlist.vectors)
         signals = self._signals(search, shortlist, topics, scores[0] / len(search.residual))
         ranked = scores.mean(axis=0)
-        if self.settings.word_share and not shortlist.foreign:
-            rest = outside(search.detection.query, search.places)
-            ranked = with_words(ranked, word_scores(rest, shortlist.documents), self.settings.word_share)
+        if not shortlist.foreign:
+            ranked = mixed(ranked, *self._beside(*whole))
         return Weighed(shortlist, topics, signals.strongest, ranked, signals)
+
+    def _beside(self, search: SearchVectors, shortlist: Shortlist) -> Iterator[Share]:
+        """What candidates are ranked by beside MaxSim: what each is about as a whole, and the words as such."""
+        if self.settings.mean_share:
+            means = mean_similarities(self._readings(search, shortlist), shortlist.vectors)
+            yield Share(means.mean(axis=0), self.settings.mean_share)
+        if self.settings.word_share:
+            rest = outside(search.detection.query, search.places)
+            yield Share(word_scores(rest, shortlist.documents), self.settings.word_share)
 
     def _signals(
         self, search: SearchVectors, shortlist: Shortlist, topics: Sequence[str], relevance: Floats
@@ -191,7 +199,8 @@ class Pipeline:
             return [search.residual]
         second = search.second
         if second is None:
-            second = adapter.encode_query(search.detection.query).outside(search.places)
+            read = self.backbone.read((), (), [search.detection.query], adapter.terms)
+            second = read.again[0].outside(search.places)
             second = leading(second, search.residual.shape[1])
         return [search.residual, second]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from excise.rules.decision import Floats
+from excise.vectors.arithmetic import of_length_one, sums_of_runs, widened
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.maxsim import Pooling, best_matches, maxsim, pooled
 from excise.vectors.ragged import Vectors
@@ -44,25 +46,48 @@ def _telling(matches: Floats, documents: EncodedDocuments) -> Floats:
     return best_window(matches @ weights, documents.offsets).astype(np.float64)
 
 
-def with_words(scores: Floats, words: Floats, share: float) -> Floats:
-    """Documents' scores by vectors, mixed with those by words, which are brought to the same scale.
+def mean_similarities(queries: Sequence[Vectors], documents: EncodedDocuments) -> Floats:
+    """How much each document as a whole is like each query: the cosine of their mean vectors, queries by documents.
 
-    Parameters
-    ----------
-    scores, words
-        each document's score by vectors, and for the words as such.
-    share
-        how much of the mixture is the words', from 0 to 1.
+    MaxSim asks where the single words of a query are met; this asks what all of a document is about.
 
     Examples
     --------
-    >>> with_words(np.array([2.0, 4.0]), np.array([1.0, 0.0]), 0.25).tolist()
+    >>> from excise.vectors.ragged import Ragged
+    >>> documents = EncodedDocuments.of([Ragged.of([np.eye(2)]), Ragged.of([np.array([[1.0, 0.0]])])])
+    >>> mean_similarities([np.array([[1.0, 0.0]])], documents).round(2).tolist()
+    [[0.71, 1.0]]
+    """
+    firsts = documents.windows.offsets[documents.offsets[:-1]]
+    totals = of_length_one(sums_of_runs(widened(documents.windows.vectors), firsts))
+    means = of_length_one(np.stack([query.mean(axis=0) for query in queries]))
+    return np.asarray(means @ totals.T, dtype=np.float64)
+
+
+class Share(NamedTuple):
+    """Scores on any scale, one for each document, and how much of a mixture they are, from 0 to 1."""
+
+    scores: Floats
+    share: float
+
+
+def mixed(scores: Floats, *others: Share) -> Floats:
+    """Documents' scores mixed with other ones, which are brought to the same mean and spread.
+
+    Scores that are the same for all documents tell none apart, and leave their share to the others.
+
+    Examples
+    --------
+    >>> mixed(np.array([2.0, 4.0]), Share(np.array([1.0, 0.0]), 0.25)).tolist()
     [2.5, 3.5]
     """
-    if words.std() < 1e-9:  # all candidates have the same words
-        return scores
-    scaled = scores.mean() + (words - words.mean()) * (scores.std() / words.std())
-    return np.asarray((1 - share) * scores + share * scaled)
+    telling = [other for other in others if other.share and other.scores.std() > 1e-9]
+    mean, spread = scores.mean(), scores.std()
+    rest = 1.0 - sum(other.share for other in telling)
+    ranked = rest * scores
+    for other in telling:
+        ranked = ranked + other.share * (mean + (other.scores - other.scores.mean()) * (spread / other.scores.std()))
+    return np.asarray(ranked)
 
 
 def evidence_of(topics: Sequence[Vectors], documents: EncodedDocuments, pooling: Pooling) -> Floats:

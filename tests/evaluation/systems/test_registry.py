@@ -27,7 +27,7 @@ from excise.settings import Settings, resolve
 from excise.suites.suites import Query
 
 VALUES = {"phi=": "0.8", "kappa=": "1.0", "lambda=": "2", "tau=": "0.5", "cap=": "5", "k=": "50"}
-VALUES |= {"lead=": "1.5", "match=": "0.6", "first=": "5", "whole=": "0.5", "words=": "0"}
+VALUES |= {"lead=": "1.5", "match=": "0.6", "first=": "5", "whole=": "0.5", "words=": "0", "means=": "0"}
 VALUES |= {"asked=": "0", "caution=": "0.6", "doubt=": "0.1", "certain=": "0.9", "odds=": "0.5"}
 ELSEWHERE = (*CONTROLS, *FOREIGN, "qdrant-negative", "best-score", "weight")  # tried in tests of their own
 NAMES = [name + VALUES.get(name, "") for name in KNOWN if name.rstrip("=") not in ELSEWHERE]

@@ -20,7 +20,7 @@ cap= k=                   the most removals; how many candidates the operator ge
 caution= doubt= certain=  the probabilities of the coverage rule: to remove, to demote, to remove in spite of a lead
 asked= lead=              to remove in spite of a named title; the lead that saves
 odds= match=              how far behind the likeliest, and the best match, a candidate may be demoted
-whole=, words=            the share of the whole query in the ranking, and of the words of the rest of it
+whole=, words=, means=    the share of the whole query in the ranking; of the words of the rest of it; of mean vectors
 one-reading               rank by the backbone's reading of the query alone, without the adapter's
 reembed, first=           re-embed with the adapter; only so many candidates (``full+first=25``)
 second-look               judge the union with a search for the query less its topics
@@ -198,7 +198,7 @@ _OF_RULE: dict[Rule, tuple[dict[str, Change], dict[str, Number], Callable[..., C
     "coverage": (_COVERAGE_CHANGES, _COVERAGE_NUMBERS, _coverage),
 }
 _FIRST = "first"
-_SHARES = {"whole": "whole_query", "words": "word_share"}  # of what the coverage rule ranks by
+_SHARES = {"whole": "whole_query", "words": "word_share", "means": "mean_share"}  # of what the coverage rule ranks by
 _POOLINGS = tuple(pooling for pooling in POOLINGS if pooling != "mean")
 FIRST_STAGES: tuple[FirstStageName, ...] = get_args(FirstStageName)
 CONTROL_NAMES: tuple[ControlName, ...] = get_args(ControlName)
