@@ -76,7 +76,7 @@ class Coverage:
     excise.errors.InvalidInput: caution must be a number from 0 to 1, got 2.0.
     """
 
-    caution: float = 0.5
+    caution: float = 0.45
     doubt: float = 0.04
     certain: float = 0.7
     asked: float = 0.98

@@ -83,7 +83,7 @@ def test_the_summary(finished: Path) -> None:
     config = metrics["config"]
     assert (config["backbone"], config["limit"], config["baseline"]) == ("minilm", 18, "frozen")
     assert set(config["fingerprints"]) == {"adapter", "backbone", "corpus", "coverage", "queries"}
-    assert (config["rule"], config["constants"]["caution"]) == ("coverage", 0.5)
+    assert (config["rule"], config["constants"]["caution"]) == ("coverage", 0.45)
 
 
 def test_a_line_per_system_and_query(finished: Path) -> None:

@@ -8,7 +8,7 @@ import { QueryBox } from "./query_box.js";
 import { Board } from "./results.js";
 import { canShowMore, holds, Opinions, readFilter, readLink, same, START, topicsOf, writeLink } from "./state.js";
 
-const CAUTION = 0.5; // what the slider starts with where the service has no caution of its own
+const CAUTION = 0.45; // what the slider starts with where the service has no caution of its own
 const REFILL = 10; // hits that take the place of what the reader removes by hand come with their text
 
 let state = { ...START };
