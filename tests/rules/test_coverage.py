@@ -63,10 +63,10 @@ def taken(signals: Signals, order: list[int]) -> Signals:
 
 
 def test_what_reaches_the_caution_is_removed_however_much_it_is() -> None:
-    decision = cover(SCORES, signals_of([0.5, 0.9, 0.6, *CLEAR]))
+    decision = cover(SCORES, signals_of([0.45, 0.9, 0.6, *CLEAR]))
     assert decision.removed == (1, 2, 0)  # the surest first
     assert decision.kept.tolist() == [3, 4, 5, 6, 7, 8]
-    assert (decision.branch, decision.cut) == ("coverage", 0.5)
+    assert (decision.branch, decision.cut) == ("coverage", 0.45)
     assert (decision.penalties == 0).all()
     everything = cover(SCORES, signals_of([0.9] * 9))
     assert len(everything.removed) == 9
@@ -121,9 +121,9 @@ def test_how_near_a_match_is_depends_on_how_well_the_others_match_and_not_on_the
 
 
 def test_what_covers_a_topic_that_may_not_be_excluded_is_demoted_and_not_removed() -> None:
-    signals = signals_of([0.95, 0.6, 0.0, *CLEAR], excluded=np.array([0.8]))
+    signals = signals_of([0.95, 0.6, 0.0, *CLEAR], excluded=np.array([0.7]))
     decision = cover(SCORES, signals)
-    assert (decision.removed, decision.doubtful) == ((0,), (1,))  # 0.8 of 0.95 reaches the caution, of 0.6 it does not
+    assert (decision.removed, decision.doubtful) == ((0,), (1,))  # 0.7 of 0.95 reaches the caution, of 0.6 it does not
     weak = replace(signals, evidence=np.array([[0.9, 0.2, *[0.1] * 7]]))
     assert cover(SCORES, weak).doubtful == (1,)  # likelier than not to cover it, however it matches
     unsure = cover(SCORES, replace(signals, excluded=np.array([0.3])))

@@ -18,7 +18,7 @@ from excise.engines.local.engine import LocalEngine
 from excise.errors import BackboneError, BadCorpus, BadIndex
 from excise.results import STEPS
 from excise.rules.coverage import Coverage
-from excise.search.weighing import Share, mean_similarities, mixed, telling_maxsims_of
+from excise.search.weighing import ScoreShare, mean_similarities, mixed, telling_maxsims_of
 from excise.search.word_scores import word_scores
 from excise.settings import Settings, resolve
 from excise.vectors.encoded import leading
@@ -292,7 +292,7 @@ class TestRerank:
         )
         means = mean_similarities(residual, vectors).mean(axis=0)
         settings = demo.settings
-        own = mixed(readings, Share(means, settings.mean_share), Share(words, settings.word_share))
+        own = mixed(readings, ScoreShare(means, settings.mean_share), ScoreShare(words, settings.word_share))
         assert list(scores.values()) == pytest.approx(own.tolist(), abs=1e-4)
 
     def test_with_two_candidates_the_match_comes_last_and_nothing_is_removed(self, demo: Excise) -> None:

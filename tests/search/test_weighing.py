@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excise.search.weighing import Share, maxsim_of, mean_similarities, mixed, telling_maxsims_of
+from excise.search.weighing import ScoreShare, maxsim_of, mean_similarities, mixed, telling_maxsims_of
 from excise.vectors.arithmetic import of_length_one
 from excise.vectors.encoded import EncodedDocuments
 from excise.vectors.ragged import Ragged
@@ -61,15 +61,15 @@ def test_one_word_and_candidates_that_are_all_alike_are_ranked_as_by_maxsim() ->
 
 def test_other_scores_have_their_share_of_the_ranking_whatever_their_scale() -> None:
     scores, words = np.array([3.0, 1.6, 1.5]), np.array([0.0, 0.0, 9.0])
-    fused = mixed(scores, Share(words, 0.25))
-    assert fused == pytest.approx(mixed(scores, Share(words * 100 + 7, 0.25)))
+    fused = mixed(scores, ScoreShare(words, 0.25))
+    assert fused == pytest.approx(mixed(scores, ScoreShare(words * 100 + 7, 0.25)))
     assert fused.mean() == pytest.approx(scores.mean())
     assert fused.argsort()[::-1].tolist() == [0, 2, 1]
-    assert mixed(scores, Share(words, 1.0)).argmax() == 2
+    assert mixed(scores, ScoreShare(words, 1.0)).argmax() == 2
     assert mixed(scores).tolist() == scores.tolist()
-    assert mixed(scores, Share(np.ones(3), 0.25)) == pytest.approx(scores)
-    both = mixed(scores, Share(words, 0.25), Share(scores[::-1], 0.25))
-    assert both == pytest.approx(mixed(scores, Share(scores[::-1], 0.25), Share(words, 0.25)))
+    assert mixed(scores, ScoreShare(np.ones(3), 0.25)) == pytest.approx(scores)
+    both = mixed(scores, ScoreShare(words, 0.25), ScoreShare(scores[::-1], 0.25))
+    assert both == pytest.approx(mixed(scores, ScoreShare(scores[::-1], 0.25), ScoreShare(words, 0.25)))
     assert both.mean() == pytest.approx(scores.mean())
 
 

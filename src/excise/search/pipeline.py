@@ -28,13 +28,12 @@ from excise.search.match_features import FEATURES, match_features
 from excise.search.models import SearchModels
 from excise.search.passages import topic_passage
 from excise.search.stages import Judgement, SearchVectors, Shortlist, Weighed
-from excise.search.weighing import Share, evidence_of, maxsim_of, mean_similarities, mixed, telling_maxsims_of
+from excise.search.weighing import ScoreShare, evidence_of, maxsim_of, mean_similarities, mixed, telling_maxsims_of
 from excise.search.word_scores import word_scores
 from excise.settings import Settings
 from excise.text import checked_query
 from excise.topics.locate import named_places, outside
-from excise.vectors.encoded import EncodedQuery, leading
-from excise.vectors.ragged import Vectors
+from excise.vectors.encoded import EncodedQuery
 
 if TYPE_CHECKING:
     from excise.encoders.adapter import Adapter
@@ -138,7 +137,8 @@ class Pipeline:
 
     def weigh(self, search: SearchVectors, shortlist: Shortlist) -> Weighed:
         """All that is known of each candidate; at least one topic is excluded."""
-        whole, judged_by = (search, shortlist), self.backbone.judging.dimensions
+        search, judged_by = self._read_again(search, shortlist), self.backbone.judging.dimensions
+        whole = (search, shortlist)
         search, shortlist = search.leading(judged_by), replace(shortlist, vectors=shortlist.vectors.leading(judged_by))
         if self.settings.reembed and self.adapter is not None:
             search, shortlist = whole = self._reembedded(search, shortlist, self.adapter)
@@ -146,21 +146,21 @@ class Pipeline:
         if self.settings.rule == "paper":
             evidence = evidence_of(search.topics, shortlist.vectors, self.settings.pooling)
             return Weighed(shortlist, topics, evidence, maxsim_of(search.residual, shortlist.vectors))
-        scores = telling_maxsims_of(self._readings(search, shortlist), shortlist.vectors)
+        scores = telling_maxsims_of(search.readings, shortlist.vectors)
         signals = self._signals(search, shortlist, topics, scores[0] / len(search.residual))
         ranked = scores.mean(axis=0)
         if not shortlist.foreign:
             ranked = mixed(ranked, *self._beside(*whole))
         return Weighed(shortlist, topics, signals.strongest, ranked, signals)
 
-    def _beside(self, search: SearchVectors, shortlist: Shortlist) -> Iterator[Share]:
+    def _beside(self, search: SearchVectors, shortlist: Shortlist) -> Iterator[ScoreShare]:
         """What candidates are ranked by beside MaxSim: what each is about as a whole, and the words as such."""
         if self.settings.mean_share:
-            means = mean_similarities(self._readings(search, shortlist), shortlist.vectors)
-            yield Share(means.mean(axis=0), self.settings.mean_share)
+            means = mean_similarities(search.readings, shortlist.vectors)
+            yield ScoreShare(means.mean(axis=0), self.settings.mean_share)
         if self.settings.word_share:
             rest = outside(search.detection.query, search.places)
-            yield Share(word_scores(rest, shortlist.documents), self.settings.word_share)
+            yield ScoreShare(word_scores(rest, shortlist.documents), self.settings.word_share)
 
     def _signals(
         self, search: SearchVectors, shortlist: Shortlist, topics: Sequence[str], relevance: Floats
@@ -192,17 +192,13 @@ class Pipeline:
         scores = shortlist.scores if shortlist.foreign else maxsim_of(query.vectors, vectors)
         return SearchVectors.of(search.detection, query, topics), replace(shortlist, vectors=vectors, scores=scores)
 
-    def _readings(self, search: SearchVectors, shortlist: Shortlist) -> list[Vectors]:
-        """The query without its topics, and what the adapter reads it as, where that counts too."""
+    def _read_again(self, search: SearchVectors, shortlist: Shortlist) -> SearchVectors:
+        """The search with what the adapter reads its query as, where that counts and it was not read so before."""
         adapter = None if shortlist.foreign else self._second_reader
-        if adapter is None:
-            return [search.residual]
-        second = search.second
-        if second is None:
-            read = self.backbone.read((), (), [search.detection.query], adapter.terms)
-            second = read.again[0].outside(search.places)
-            second = leading(second, search.residual.shape[1])
-        return [search.residual, second]
+        if adapter is None or search.second is not None:
+            return search
+        read = self.backbone.read((), (), [search.detection.query], adapter.terms)
+        return replace(search, second=read.again[0].outside(search.places))
 
     def judge(self, search: SearchVectors, shortlist: Shortlist) -> Judgement:
         """Weigh a shortlist and decide."""

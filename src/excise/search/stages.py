@@ -58,6 +58,11 @@ class SearchVectors:
         second = None if again is None else again.outside(named)
         return cls(detection, query, named, query.outside(named), tuple(topics), second, topics_share)
 
+    @property
+    def readings(self) -> list[Vectors]:
+        """The residual query as each of those who read it did: the encoder, and the adapter where it was asked to."""
+        return [self.residual] if self.second is None else [self.residual, self.second]
+
     def leading(self, dimensions: int) -> SearchVectors:
         """The leading dimensions of all its vectors."""
         return replace(

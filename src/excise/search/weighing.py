@@ -64,21 +64,21 @@ def mean_similarities(queries: Sequence[Vectors], documents: EncodedDocuments) -
     return np.asarray(means @ totals.T, dtype=np.float64)
 
 
-class Share(NamedTuple):
+class ScoreShare(NamedTuple):
     """Scores on any scale, one for each document, and how much of a mixture they are, from 0 to 1."""
 
     scores: Floats
     share: float
 
 
-def mixed(scores: Floats, *others: Share) -> Floats:
+def mixed(scores: Floats, *others: ScoreShare) -> Floats:
     """Documents' scores mixed with other ones, which are brought to the same mean and spread.
 
     Scores that are the same for all documents tell none apart, and leave their share to the others.
 
     Examples
     --------
-    >>> mixed(np.array([2.0, 4.0]), Share(np.array([1.0, 0.0]), 0.25)).tolist()
+    >>> mixed(np.array([2.0, 4.0]), ScoreShare(np.array([1.0, 0.0]), 0.25)).tolist()
     [2.5, 3.5]
     """
     telling = [other for other in others if other.share and other.scores.std() > 1e-9]
