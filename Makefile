@@ -83,7 +83,7 @@ lint: $(VENV)/.dev       ## ruff: lint and format
 types: $(VENV)/.dev      ## mypy, strict
 	$(BIN)/mypy
 
-check: lint types test   ## what CI runs
+check: lint types test   ## lint, types and tests; .ci/run has the rest
 
 coverage: $(VENV)/.dev   ## the tests with line coverage
 	$(TESTS) --cov --cov-report=term-missing

@@ -25,7 +25,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Detection:
-    """What a query excludes. ``score`` is how sure that is, from 0 to 1: the largest probability of a token."""
+    """What a query excludes. ``score`` is how sure that is, from 0 to 1: 1 where the caller named it."""
 
     query: str
     fired: bool

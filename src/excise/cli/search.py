@@ -110,7 +110,7 @@ def search_command(
     ] = False,
     caution: Annotated[
         float | None,
-        typer.Option(help="How sure to be, from 0 to 1, before a document is removed (0.5 by default)."),
+        typer.Option(help="How sure to be, from 0 to 1, before a document is removed (0.45 by default)."),
     ] = None,
 ) -> None:
     """Search an index. What the query excludes is ruled out; --exclude names it, --no-excise turns that off."""

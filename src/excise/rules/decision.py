@@ -26,7 +26,8 @@ class Decision:
     penalties
         what the soft penalty took from each candidate.
     cut
-        c: the evidence at which the penalty starts; None where the floor stopped the rule.
+        c: the evidence at which the penalty starts, None where the floor stopped the rule; under the coverage rule its
+        ``caution``.
     removed
         the hard-demoted candidates, strongest evidence first.
     protected

@@ -323,7 +323,7 @@ def load(
         ``minilm``.
     settings
         what to change about the operator (:class:`Settings`), or a preset's name: "default" removes all that covers the
-        topic; "paper" is the paper's operator, with its adapter; "frozen-paper" is the paper's rule on the index's own
+        topic; "cautious" only what is all but certain to; "paper" is the paper's operator, with its adapter; "frozen-paper" is the paper's rule on the index's own
         vectors.
     detector
         what reads exclusions from queries: "shipped", a folder, a :class:`Detector`, or None to rule out only what is

@@ -117,8 +117,8 @@ class Weighed:
     evidence
         the evidence over all topics: pooled as the settings say under the paper's rule, that of the nearest topic else.
     residual_scores
-        the scores by the residual query, in MaxSim units, with the adapter's reading of it and its words as such
-        fused in where they count.
+        the scores by the residual query, in MaxSim units, with the adapter's reading of it, mean vectors and its words
+        as such mixed in where they count.
     signals
         what the coverage rule reads; None where the settings have the paper's.
     """

@@ -86,7 +86,7 @@ class TokenTagger(nn.Module):
 
 
 def _three_tags(weight: Tensor, bias: Tensor) -> dict[str, Tensor]:
-    """The head of a detector of version 0.2, which knew topics but not where they start, with the same chances."""
+    """The head of a detector of version 0.1, which knew topics but not where they start, with the same chances."""
     return {
         "head.weight": torch.cat([torch.zeros_like(weight), weight, weight]),
         "head.bias": torch.cat([torch.zeros_like(bias), bias - math.log(2), bias - math.log(2)]),

@@ -17,7 +17,8 @@ topic-cap                 at most three removals for each topic
 phi= kappa= lambda= tau=  the constants of the paper's rule
 cap= k=                   the most removals; how many candidates the operator gets (and returns)
 -lead, -asked             the coverage rule where a lead, or a title that the query names, saves no candidate
-caution= doubt= certain=  the probabilities of the coverage rule: to remove, to demote, to remove in spite of a lead
+caution= doubt= certain=  the probabilities of the coverage rule: to remove; what the likeliest must have for any to be
+                          demoted; to remove one of the ten best answers, or what leads
 asked= lead=              to remove in spite of a named title; the lead that saves
 odds= match=              how far behind the likeliest, and the best match, a candidate may be demoted
 whole=, words=, means=    the share of the whole query in the ranking; of the words of the rest of it; of mean vectors
