@@ -59,7 +59,8 @@ class Coverage:
         topic, what hardly does is clear of it. What is likelier than not may always be.
     match_share
         how far below the shortlist's strongest evidence a candidate may be to be demoted, as a share of the way down to
-        the median: how well candidates match a topic that they are not about differs from corpus to corpus.
+        the median of the ten best answers to the rest of the query: how well documents on the wanted subject match a
+        topic that they are not about differs from corpus to corpus.
     margin
         standard deviations by which a candidate must lead all that is clear of the topic, on the rest of the query, to
         keep its place though it may cover the topic.
@@ -81,7 +82,7 @@ class Coverage:
     certain: float = 0.7
     asked: float = 0.98
     odds_fraction: float = 0.007
-    match_share: float = 0.4
+    match_share: float = 0.5
     margin: float = 1.75
     minimum_shortlist: int = 4
     shortlist: int = 100
@@ -101,11 +102,9 @@ class Coverage:
 
     def bars(self, signals: Signals) -> Floats:
         """How sure to be of each candidate: ``certain`` of the ten best answers to the rest, ``caution`` of others."""
-        relevance = signals.relevance
-        if len(relevance) <= _ANSWERS:  # all of them answer it, which tells nothing apart
-            return np.full(len(relevance), self.caution)
-        answers = relevance >= np.sort(relevance)[-_ANSWERS]
-        return np.where(answers, max(self.caution, self.certain), self.caution)
+        if len(signals.relevance) <= _ANSWERS:  # all of them answer it, which tells nothing apart
+            return np.full(len(signals.relevance), self.caution)
+        return np.where(_answers(signals), max(self.caution, self.certain), self.caution)
 
     def covers(self, signals: Signals) -> NDArray[np.bool_]:
         """Which candidates are sure enough to cover a topic that is sure enough to be excluded."""
@@ -115,7 +114,8 @@ class Coverage:
         """Which candidates may cover a topic."""
         chance, evidence = signals.probabilities, signals.evidence
         odds = chance / np.maximum(1 - chance, 1e-12)
-        best, usual = evidence.max(axis=1, keepdims=True), np.median(evidence, axis=1, keepdims=True)
+        usual = np.median(evidence[:, _answers(signals)], axis=1, keepdims=True)
+        best = evidence.max(axis=1, keepdims=True)
         strong = evidence >= best - self.match_share * (best - usual)
         near = odds >= np.minimum(1.0, self.odds_fraction * odds.max(axis=1, keepdims=True))
         return np.asarray((strong & near & (chance.max(axis=1, keepdims=True) >= self.doubt)).any(axis=0))
@@ -174,6 +174,12 @@ def cover(scores: Floats, signals: Signals, constants: Coverage | None = None) -
         margins=margin,
         openings=signals.openings,
     )
+
+
+def _answers(signals: Signals) -> NDArray[np.bool_]:
+    """The candidates that answer the rest of the query best: a page of ten, or all where there are no more."""
+    relevance = signals.relevance
+    return np.asarray(relevance >= np.sort(relevance)[-min(_ANSWERS, len(relevance))])
 
 
 def margins(relevance: Floats, chance: Floats, matching: NDArray[np.bool_]) -> Floats:

@@ -323,8 +323,8 @@ def load(
         ``minilm``.
     settings
         what to change about the operator (:class:`Settings`), or a preset's name: "default" removes all that covers the
-        topic; "cautious" only what is all but certain to; "paper" is the paper's operator, with its adapter; "frozen-paper" is the paper's rule on the index's own
-        vectors.
+        topic; "cautious" only what is all but certain to; "paper" is the paper's operator, with its adapter;
+        "frozen-paper" is the paper's rule on the index's own vectors.
     detector
         what reads exclusions from queries: "shipped", a folder, a :class:`Detector`, or None to rule out only what is
         named with ``exclude``.

@@ -137,20 +137,22 @@ class Pipeline:
 
     def weigh(self, search: SearchVectors, shortlist: Shortlist) -> Weighed:
         """All that is known of each candidate; at least one topic is excluded."""
-        search, judged_by = self._read_again(search, shortlist), self.backbone.judging.dimensions
-        whole = (search, shortlist)
-        search, shortlist = search.leading(judged_by), replace(shortlist, vectors=shortlist.vectors.leading(judged_by))
-        if self.settings.reembed and self.adapter is not None:
-            search, shortlist = whole = self._reembedded(search, shortlist, self.adapter)
+        search, dimensions = self._read_again(search, shortlist), self.backbone.judging.dimensions
         topics = tuple(topic.text for topic in search.detection.topics)
+        judged = search.leading(dimensions), replace(shortlist, vectors=shortlist.vectors.leading(dimensions))
+        again = self._reembedded(*judged, self.adapter) if self.settings.reembed and self.adapter else None
         if self.settings.rule == "paper":
+            search, shortlist = again or judged
             evidence = evidence_of(search.topics, shortlist.vectors, self.settings.pooling)
             return Weighed(shortlist, topics, evidence, maxsim_of(search.residual, shortlist.vectors))
-        scores = telling_maxsims_of(search.readings, shortlist.vectors)
-        signals = self._signals(search, shortlist, topics, scores[0] / len(search.residual))
+        scores = telling_maxsims_of(judged[0].readings, judged[1].vectors)
+        signals = self._signals(*judged, topics, scores[0] / len(judged[0].residual))
+        if again:  # candidates are judged by frozen vectors, which the readout was fitted on, and ranked by the others
+            search, shortlist = again
+            scores = telling_maxsims_of(search.readings, shortlist.vectors)
         ranked = scores.mean(axis=0)
         if not shortlist.foreign:
-            ranked = mixed(ranked, *self._beside(*whole))
+            ranked = mixed(ranked, *self._beside(search, shortlist))
         return Weighed(shortlist, topics, signals.strongest, ranked, signals)
 
     def _beside(self, search: SearchVectors, shortlist: Shortlist) -> Iterator[ScoreShare]:

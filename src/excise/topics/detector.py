@@ -2,7 +2,8 @@
 
 An encoder that was trained for it and a linear head give each token the chances of three tags: outside of any topic,
 the first token of one, inside of one; a second head reads off the query as a whole whether anything is excluded. The
-detector fires when the mean of two logits, that of the strongest content token and that of the whole, passes the threshold. It needs the text of the query only, so the shipped one serves any backbone.
+detector fires when the mean of two logits, that of the strongest content token and that of the whole, passes the
+threshold. It needs the text of the query only, so the shipped one serves any backbone.
 """
 
 from __future__ import annotations

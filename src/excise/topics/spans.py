@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from excise.results import Topic
-from excise.topics.words import CUE, CUE_WORDS, is_content, trim
+from excise.topics.words import CUE, CUE_WORDS, has_content, is_content, trim
 
 _JOINING = re.compile("[\\s'\u2019\\-\u2013/&.:\"\u201c\u201d(]*")  # what may stand between two words of one topic
 _BRIDGE = re.compile('[\\s"\u201c\u201d]+[\\w\'\u2019-]+[\\s"\u201c\u201d]+')  # or one word that was not marked
@@ -68,7 +68,28 @@ def read_topics(query: str, tokens: Iterable[Token], member: float, beside: floa
             runs.append([start, end, chance])
     trimmed = [(*_closed(query, *trim(query, _past_suffix(query, start), end)), chance) for start, end, chance in runs]
     topics = [Topic(query[a:b], a, b, chance) for a, b, chance in trimmed if a < b]
-    return _distinct(topics)
+    return _with_something_wanted(query, _distinct(topics))
+
+
+def _with_something_wanted(query: str, topics: tuple[Topic, ...]) -> tuple[Topic, ...]:
+    """Less the topic that a query begins with, where topics are all that it names.
+
+    Whoever searches wants something: in "jaguar -car" nothing before the jaguar rules it out.
+
+    Examples
+    --------
+    >>> jaguar, car = Topic("jaguar", 0, 6, 0.9), Topic("car", 8, 11, 0.9)
+    >>> [topic.text for topic in _with_something_wanted("jaguar -car", (jaguar, car))]
+    ['car']
+    """
+    spans = sorted((topic.start or 0, topic.end or 0) for topic in topics)
+    if len(spans) < 2 or query[: spans[0][0]].strip(" \"'\u201c\u2018"):
+        return topics
+    ends, starts = [end for _, end in spans], [start for start, _ in spans[1:]]
+    between = [query[end:start] for end, start in zip(ends, [*starts, len(query)], strict=True)]
+    if has_content(" ".join(between)):
+        return topics
+    return tuple(topic for topic in topics if topic.start != spans[0][0])
 
 
 def _belonging(tokens: Iterable[Token], member: float, beside: float) -> Iterator[Token]:
