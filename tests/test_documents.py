@@ -106,8 +106,18 @@ def test_ids_that_are_one_when_replaced_are_duplicates(tmp_path: Path) -> None:
 
 def test_control_characters_are_text_like_any_other(tmp_path: Path) -> None:
     path = tmp_path / "c.csv"
-    path.write_bytes(b"id,text\na,nul\x00 and \x1b[2J\nb,\xff\n")
-    assert read(path) == [Document("a", "nul\x00 and \x1b[2J"), Document("b", "\ufffd")]
+    path.write_bytes(b"id,text\na,nul\x00 and \x1b[2J\n")
+    assert read(path) == [Document("a", "nul\x00 and \x1b[2J")]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [("c.csv", b"b,caf\xe9\n"), ("c.jsonl", b'{"id": "b", "text": "caf\xe9"}\n')]
+)
+def test_bytes_that_are_not_utf_8_are_refused_by_line(tmp_path: Path, name: str, line: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes((b"id,text\n" if name == "c.csv" else b"") + line)
+    with pytest.raises(BadCorpus, match="not UTF-8 text"):
+        read(path)
 
 
 @pytest.mark.parametrize(

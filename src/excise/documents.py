@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ _FIELD_LIMIT = 16 * 1024 * 1024  # characters in one CSV field or one JSON line;
 _ID_LIMIT = 512
 _METADATA_LIMIT = 64 * 1024  # characters of one document's metadata, as JSON
 _METADATA_DEPTH = 8
+_BYTES = re.compile("[\udc80-\udcff]")  # what a byte that is not UTF-8 is read as
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,8 @@ def _parsed(line: bytes) -> Any:
 
 def _read_table(path: Path, delimiter: str) -> Iterator[tuple[str, Any]]:
     csv.field_size_limit(_FIELD_LIMIT)
-    with path.open(encoding="utf-8-sig", newline="", errors="replace") as lines:
+    # Bytes that are not UTF-8 come through as lone surrogates, and are told row by row.
+    with path.open(encoding="utf-8-sig", newline="", errors="surrogateescape") as lines:
         rows = csv.DictReader(lines, delimiter=delimiter)
         names = rows.fieldnames or []
         if "text" not in names or not {"_id", "id"} & set(names):
@@ -242,6 +245,8 @@ def _read_table(path: Path, delimiter: str) -> Iterator[tuple[str, Any]]:
                 continue
             if None in row or None in row.values():
                 yield where, BadCorpus(f"the row does not have the header's {len(names)} columns.")
+            elif any(map(_BYTES.search, row.values())):
+                yield where, BadCorpus("not UTF-8 text.")
             else:
                 yield where, _with_metadata(row)
 

@@ -106,13 +106,13 @@ def test_what_names_the_topic_and_is_not_likely_to_cover_it_is_marked_and_stays(
 
 
 def test_a_faint_match_is_not_demoted_where_another_is_far_stronger() -> None:
-    signals = signals_of([0.9, 0.1, 0.1, *CLEAR], evidence=np.array([[0.9, 0.59, 0.57, *[0.1] * 6]]))
-    assert cover(SCORES, signals).doubtful == (1,)  # 0.58 is as far down the way from 0.9 to 0.1 as it may be
+    signals = signals_of([0.9, 0.1, 0.1, *CLEAR], evidence=np.array([[0.9, 0.52, 0.48, *[0.1] * 6]]))
+    assert cover(SCORES, signals).doubtful == (1,)  # 0.5 is as far down the way from 0.9 to 0.1 as it may be
     assert cover(SCORES, signals, Coverage(match_share=1.0)).doubtful == (1, 2)
 
 
 def test_how_near_a_match_is_depends_on_how_well_the_others_match_and_not_on_the_scale() -> None:
-    evidence = np.array([[0.9, 0.7, 0.5, *[0.1] * 6]])
+    evidence = np.array([[0.9, 0.7, 0.45, *[0.1] * 6]])
     signals = signals_of([0.9, 0.1, 0.1, *CLEAR], evidence=evidence)
     assert cover(SCORES, signals).doubtful == (1,)
     jargon = replace(signals, evidence=np.where(evidence < 0.6, 0.6, evidence))  # everything sounds like the topic
@@ -146,7 +146,7 @@ def test_where_the_likeliest_is_not_likely_nothing_is_demoted() -> None:
 
 def test_a_loud_topic_does_not_hide_a_faint_one() -> None:
     chess, maths = [0.2, *[0.0] * 8], [0.0, 0.2, *[0.0] * 7]
-    evidence = np.array([[0.9, *[0.1] * 8], [0.1, 0.5, *[0.1] * 7]])
+    evidence = np.array([[0.9, *[0.1] * 8], [0.1, 0.45, *[0.1] * 7]])
     both = signals_of(chess, probabilities=np.array([chess, maths]), evidence=evidence, opening=evidence)
     assert set(cover(SCORES, both).doubtful) == {0, 1}
     pooled = signals_of(chess, probabilities=np.array([[0.2, 0.2, *[0.0] * 7]]), evidence=evidence.max(axis=0)[None])
@@ -328,3 +328,24 @@ def test_what_answers_the_rest_of_the_query_best_goes_only_when_it_is_certain_to
     decision = cover(np.linspace(9.0, 8.0, 13), signals)
     assert decision.removed == (1, 12)  # an answer that is certain to, and one that answers little
     assert 0 in (*decision.doubtful, *decision.mentions)
+
+
+def test_documents_on_other_subjects_do_not_make_wanted_ones_doubtful() -> None:
+    """What is near is measured on what answers the rest: neighbours of the topic stay, whatever else there is."""
+    wanted, junk = 12, 60
+    chances = [0.06] * wanted + [0.001] * junk
+    signals = replace(
+        signals_of(chances),
+        evidence=np.array([[0.62, *[0.6] * (wanted - 1), *[0.2] * junk]]),
+        relevance=np.array([*np.linspace(0.9, 0.8, wanted), *np.linspace(0.3, 0.2, junk)]),
+        title_match=np.zeros(wanted + junk, dtype=bool),
+    )
+    scores = np.linspace(9, 1, wanted + junk)
+    assert len(cover(scores, signals).doubtful) <= 1
+    fewer = replace(
+        signals_of(chances[:wanted]),
+        evidence=signals.evidence[:, :wanted],
+        relevance=signals.relevance[:wanted],
+        title_match=signals.title_match[:wanted],
+    )
+    assert cover(scores[:wanted], fewer).doubtful == cover(scores, signals).doubtful

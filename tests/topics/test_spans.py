@@ -87,3 +87,12 @@ def test_topics_stand_where_they_say(query: str, chances: list[float]) -> None:
     for topic in read_topics(query, tokens, 0.5, 0.3):
         assert query[topic.start : topic.end] == topic.text
         assert topic.text.strip()
+
+
+def test_something_is_wanted() -> None:
+    assert topics("jaguar -car", "jaguar car") == ["car"]
+    assert topics("jaguar not car", "jaguar car") == ["car"]
+    assert topics("big jaguar -car", "jaguar car") == ["jaguar", "car"]  # something else is looked for
+    assert topics("-lion -tiger", "lion tiger") == ["lion", "tiger"]  # nothing is, and each has its operator
+    assert topics("neither cats nor dogs", "cats dogs") == ["cats", "dogs"]
+    assert topics("jaguar", "jaguar") == ["jaguar"]

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from excise.evaluation.experiments.suite_report import Estimates, SuiteReport
 
 _SIGNIFICANT = 0.05
+_HEADINGS = {
+    "success@10": "succ.@10",
+    "leaked_documents@10": "leaked@10",
+    "removal_precision": "rem._prec.",
+    "unlabelled_removed": "unlab._rem.",
+}
 _REMOVALS = {  # measure, and how its column is headed
     "precision": "prec.",
     "precision_1+": "prec.\n1+",
@@ -35,13 +41,13 @@ _REMOVALS = {  # measure, and how its column is headed
 def outcome_table(report: SuiteReport | PairReport, title: str, tested: str) -> Table:
     """A row per system; a star where it differs from the baseline by more than chance."""
     columns = list(dict.fromkeys(metric for own in report.systems.values() for metric in own))
-    table = Table(title=Text(f"\n{title}", style="bold"), title_justify="left", box=None)
+    table = Table(title=Text(f"\n{title}", style="bold"), title_justify="left", box=None, padding=(0, 1, 0, 0))
     table.caption = f"* differs from {report.baseline} in {tested}, p < {_SIGNIFICANT:g}, paired bootstrap"
     table.caption_justify = "left"
     table.add_column("system", overflow="fold")
-    for column in columns:
-        short = column.replace("leaked_documents", "leaked")
-        table.add_column(short.replace("@", "\n@").replace("_", "\n"), justify="right", no_wrap=True)
+    for column in columns:  # as narrow as their figures allow: a terminal of eighty columns holds all of them
+        heading = _HEADINGS.get(column, column).replace("@", "\n@").replace("_", "\n")
+        table.add_column(heading, justify="right", no_wrap=True, min_width=max(map(len, heading.split("\n"))))
     for name, own in report.systems.items():
         against = report.significance.get(name, {}).get(tested)
         star = "*" if against is not None and against.p_value < _SIGNIFICANT else ""
