@@ -155,6 +155,14 @@ def test_only_the_first_candidates_are_re_embedded(demo: Excise) -> None:
         replace(paper, reembed_first=0)
 
 
+def test_re_embedding_changes_what_the_default_ranks_by_and_not_what_it_removes(demo: Excise) -> None:
+    again = excise.load(engine=demo.engine, backbone=demo.backbone, settings=resolve(reembed=True, reembed_first=20))
+    plain, other = demo.search(QUERY, 20, ["Tesla"]), again.search(QUERY, 20, ["Tesla"])
+    assert plain.removed
+    assert {one.id for one in other.removed} == {one.id for one in plain.removed}
+    assert [hit.score for hit in other.hits] != [hit.score for hit in plain.hits]
+
+
 def test_adapter_fusion_reorders_what_stays_and_judge_alike(demo: Excise) -> None:
     once = excise.load(engine=demo.engine, backbone=demo.backbone, settings=replace(Settings(), adapter_fusion=False))
     twice = excise.load(engine=demo.engine, backbone=demo.backbone, settings=Settings())
