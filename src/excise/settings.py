@@ -89,15 +89,22 @@ class Settings:
     def with_caution(self, caution: float) -> Settings:
         """The same, but so sure before a candidate is removed. What is less sure than that is demoted at most.
 
+        Whoever asks for less caution than these settings have gets it everywhere: the best answers to the rest of the
+        query go from there on, too.
+
         Examples
         --------
         >>> resolve().with_caution(0.9).coverage.caution
         0.9
+        >>> resolve().with_caution(0.2).coverage.certain
+        0.2
         """
         if self.rule != "coverage":
             raise InvalidInput("how sure to be before a removal is a setting of the coverage rule, not of the paper's.")
-        doubt = min(self.coverage.doubt, caution) if isinstance(caution, int | float) else self.coverage.doubt
-        return replace(self, coverage=replace(self.coverage, caution=caution, doubt=doubt))
+        own = self.coverage
+        less = isinstance(caution, int | float) and caution < own.caution
+        doubt, certain = (min(own.doubt, caution), caution) if less else (own.doubt, own.certain)
+        return replace(self, coverage=replace(own, caution=caution, doubt=doubt, certain=certain))
 
     @property
     def uses_adapter(self) -> bool:

@@ -9,6 +9,6 @@ export const EXAMPLES = [
     says: "Said the way people say it.",
   },
   { q: "mechanical keyboards that are not clicky", says: "What is doubtful moves down. Less caution removes it." },
-  { q: "antibiotics other than penicillin", says: "Cheese? Read the passage, then put it back." },
+  { q: "antibiotics other than penicillin", says: "Cheese names the mould, too: doubtful, it only moves down." },
   { q: "not only Tesla: electric cars", says: "A “not” that excludes nothing, and removes nothing." },
 ];
