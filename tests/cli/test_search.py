@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from excise.cli import app as cli
 from excise.cli.app import app
+from excise.rules.coverage import Coverage
 
 runner = CliRunner()
 
@@ -83,6 +85,15 @@ def test_how_sure_to_be_before_anything_is_removed(demo_index: Path) -> None:
     shown = runner.invoke(app, [*asked[:-1], "--preset", "cautious", "--explain"])
     for word in ("probability of covering: Tesla", "% sure", "surely covers", "“"):
         assert word in shown.output
+
+
+def test_the_help_and_the_page_name_the_default_caution() -> None:
+    default = f"{Coverage().caution:g}"
+    told = " ".join(runner.invoke(app, ["search", "--help"], env={"COLUMNS": "200"}).output.split())
+    assert f"({default} by default)" in told
+    page = files("excise") / "service" / "page"
+    assert f"const CAUTION = {default};" in (page / "app.js").read_text()
+    assert f'value="{default}"' in (page / "index.html").read_text()
 
 
 def test_search_without_an_exclusion_says_so(demo_index: Path) -> None:
