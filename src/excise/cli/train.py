@@ -54,6 +54,10 @@ def train_detector_command(
     leave_out: Annotated[
         list[str] | None, typer.Option(help="A file of written rows not to learn from; repeat it.")
     ] = None,
+    teacher: Annotated[
+        Path | None, typer.Option(help="The folder of a larger detector, whose judgement is learned beside the labels.")
+    ] = None,
+    recombined: Annotated[int, typer.Option(help="Exclusions to learn from with the topics of others, too.")] = 0,
     threads: Annotated[int, typer.Option(help="Threads that torch may use.")] = 2,
 ) -> None:
     """Train the detector (about an hour on two cores). An interrupted run goes on at its last epoch."""
@@ -81,8 +85,12 @@ def train_detector_command(
         head_rate=1.0 if config.rank else 10.0,  # low-rank terms start from nothing, as the heads do
         seed=seed,
     )
-    left_out = tuple(leave_out or ())
-    recipe = DetectorRecipe(data, generated, most_plain, limit, probes, config, arguments, further, later, left_out)
+    recipe = DetectorRecipe(
+        *(data, generated, most_plain, limit, probes, config, arguments, further, later),
+        left_out=tuple(leave_out or ()),
+        teacher=teacher,
+        recombined=recombined,
+    )
     with bar() as progress:
         reports = make_detector(recipe, out, not learning_rate, progress)
     from excise.cli.render import show

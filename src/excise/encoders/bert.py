@@ -151,6 +151,15 @@ def read_shape(file: Path) -> BertShape:
     return BertShape.of(json.loads(file.read_text(encoding="utf-8")))
 
 
+def is_bert(folder: Path) -> bool:
+    """Whether a checkpoint's folder holds a plain BERT."""
+    try:
+        kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
+    except (OSError, ValueError) as error:
+        raise BackboneError(f"{folder} holds no encoder: {error}.") from error
+    return bool(kind == "bert")
+
+
 def write_shape(shape: BertShape, file: Path) -> None:
     """Write a BERT's sizes as a ``config.json``."""
     config = {"model_type": "bert", "hidden_act": "gelu", **asdict(shape)}

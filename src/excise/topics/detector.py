@@ -166,7 +166,7 @@ class Detector:
         with _named(path):
             config = read_config(path)
             state = load_file(path / WEIGHTS)
-            if config.rank:
+            if not _holds_encoder(path, config):
                 detector = cls.untrained(config)
                 detector.tagger.load_state(state)
                 return detector
@@ -185,7 +185,7 @@ class Detector:
         with _named(path):
             config = read_config(path)
             state = load_file(path / WEIGHTS)
-            whole = _whole(path, state) if config.rank == 0 else None
+            whole = _whole(path, state) if _holds_encoder(path, config) else None
             reach = load_file(path / REACH) if (path / REACH).exists() else None
         companion = cls.from_pretrained(path / COMPANION)._in_eight_bits() if (path / COMPANION).is_dir() else None
         if whole is not None:
@@ -216,7 +216,7 @@ class Detector:
                 "a detector that was loaded with eight-bit weights is not written again: copy its folder."
             )
         path.mkdir(parents=True, exist_ok=True)
-        if self.config.rank == 0 and isinstance(encoder, Bert):  # nothing else is ever trained whole
+        if self.config.rank == 0 and isinstance(encoder, Bert):
             write_shape(encoder.shape, path / ENCODER)
             (path / TOKENIZER).write_text(self.tokenizer.content, encoding="utf-8")
             save_file(pack(self.tagger.state_dict()), path / WEIGHTS)
@@ -344,18 +344,23 @@ def _checked_threshold(threshold: float) -> float:
 
 def _encoder(config: DetectorConfig) -> TokenEncoder:
     """An encoder of the detector's own, whose weights it may change."""
-    from excise.encoders.bert import attend_to_all
+    from excise.encoders.bert import attend_to_all, is_bert
     from excise.encoders.embedded import EmbeddedEncoder, embedded_encoder
 
-    if config.encoder != DEFAULT and config.rank:
+    if config.encoder == DEFAULT:
+        own = embedded_encoder(projected=False)
+    elif config.rank == 0 and is_bert(Path(config.encoder)):  # which can be written whole, with a detector
+        own = EmbeddedEncoder(Path(config.encoder), None)
+    else:
         return load_backbone(config.encoder).encoder
-    # Only a plain BERT can be written whole.
-    own = (
-        embedded_encoder(projected=False) if config.encoder == DEFAULT else EmbeddedEncoder(Path(config.encoder), None)
-    )
     if config.rank == 0:
         attend_to_all(own.bert)
     return own
+
+
+def _holds_encoder(folder: Path, config: DetectorConfig) -> bool:
+    """Whether a detector's folder has all of its encoder; else it has what was trained, and the rest is elsewhere."""
+    return config.rank == 0 and (folder / ENCODER).exists()
 
 
 @contextmanager

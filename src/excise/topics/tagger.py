@@ -62,8 +62,9 @@ class TokenTagger(nn.Module):
         self.query: nn.Linear | None = nn.Linear(width, 1)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> TagLogits:
-        hidden = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        return TagLogits(self.head(hidden), None if self.query is None else self.query(hidden[:, 0]).squeeze(-1))
+        hidden = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state.float()
+        with torch.autocast("cpu", enabled=False):  # in training, what comes before may be in bfloat16
+            return TagLogits(self.head(hidden), None if self.query is None else self.query(hidden[:, 0]).squeeze(-1))
 
     def state(self) -> dict[str, Tensor]:
         """The trained weights by name."""

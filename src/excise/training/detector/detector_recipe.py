@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from excise.encoders.bert import Bert
 from excise.progress import Progress, silent
-from excise.topics.detector import Detector, DetectorConfig
+from excise.topics.detector import Detector, DetectorConfig, read_config
 from excise.training.detector.examples import (
     Example,
     balanced,
@@ -23,6 +24,7 @@ from excise.training.detector.examples import (
 )
 from excise.training.detector.further import Start, rehearsed, train_further
 from excise.training.detector.tagging import LEARNING_RATES, DetectorArguments, span_scores, train_detector
+from excise.training.detector.teaching import Lesson, check_same_words, lessons, load_teacher, recombined
 from excise.training.detector.validation import (
     REPORT_HEADER,
     GroupReport,
@@ -50,6 +52,10 @@ class DetectorRecipe:
         whether to learn from the rows that were written later too.
     left_out
         files of written rows that are not learned from.
+    teacher
+        a detector whose judgement of each training query is learned beside the labels.
+    recombined
+        how many exclusions are learned from with the topics of others, too; their partners as well.
     """
 
     data: Path | None
@@ -62,6 +68,8 @@ class DetectorRecipe:
     start: Start | None = None
     later: bool = True
     left_out: tuple[str, ...] = ()
+    teacher: Path | None = None
+    recombined: int = 0
 
     def examples(self, probes_held_out: bool) -> tuple[list[Example], list[Example]]:
         """Training and held-out examples. The bundled dev families are always held out."""
@@ -76,6 +84,8 @@ class DetectorRecipe:
         train = balanced(rows, seed, self.most_plain)
         if self.start is not None:
             train = rehearsed(train, self.start.rehearse, seed)
+        if self.recombined:
+            train = [*train, *recombined(train, self.recombined, seed)]
         held = [row for row in rows if row.held_out]
         return train[: self.limit], held if self.limit is None else held[:: max(1, len(held) // self.limit)]
 
@@ -120,19 +130,30 @@ def _keep_card(folder: Path, out: Path) -> None:
 def _trained(
     recipe: DetectorRecipe, train: Sequence[Example], title: str, checkpoints: Path, progress: Progress
 ) -> Detector:
-    told = with_loss(progress, title)
+    told, taught = with_loss(progress, title), None
+    if recipe.teacher is not None:
+        taught = _lessons(recipe, recipe.teacher, train, progress)
     if recipe.start is not None:
-        return train_further(recipe.start, train, recipe.arguments, told, checkpoints)
-    return train_detector(train, recipe.arguments, recipe.config, told, checkpoints)
+        return train_further(recipe.start, train, recipe.arguments, told, checkpoints, taught)
+    return train_detector(train, recipe.arguments, recipe.config, told, checkpoints, lessons=taught)
+
+
+def _lessons(recipe: DetectorRecipe, folder: Path, train: Sequence[Example], progress: Progress) -> list[Lesson]:
+    """What the teacher says of every training query."""
+    teacher = load_teacher(folder)
+    student = Detector.untrained(recipe.config) if recipe.start is None else load_teacher(recipe.start.folder)
+    check_same_words(teacher, student, " ".join(row.text for row in train[:SAMPLES]))
+    return lessons(teacher, train, recipe.arguments.max_tokens, progress)
 
 
 def _as_loaded(trained: Detector, config: DetectorConfig, out: Path, train: Sequence[Example]) -> Detector:
     """Write a detector, and read it as a user will: with weights as they are stored."""
-    if config.rank == 0:  # the folder that the base was read from is of no use to anybody else
+    whole = config.rank == 0 and isinstance(trained.tagger.encoder, Bert)
+    if whole:  # the folder that the base was read from is of no use to anybody else
         config = replace(config, encoder=Path(config.encoder).name)
     samples = [example.text for example in train[:SAMPLES]]
     Detector(trained.tagger, trained.tokenizer, config).save_pretrained(out, samples)
-    return Detector.from_pretrained(out) if config.rank == 0 else trained
+    return Detector.from_pretrained(out) if whole else trained
 
 
 def rate_scores(
@@ -174,6 +195,8 @@ def _write_card(
     command += "" if recipe.probes else " --no-probes"
     command += "" if recipe.later else " --no-later"
     command += "".join(f" --leave-out {name}" for name in recipe.left_out)
+    command += f" --recombined {recipe.recombined}" if recipe.recombined else ""
+    command += " --teacher TEACHER" if recipe.teacher else ""
     rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))
     public = (
         ", and public query sets (ExcluIR queries; MS MARCO, NQ and Million Query queries; SciFact and NFCorpus\n"
@@ -190,6 +213,16 @@ def _write_card(
     adapted = f"A rank-{config.rank} low-rank adaptation of the encoder's last {config.last_layers} layers"
     if config.rank == 0:
         adapted = f"An encoder of its own, its last {config.last_layers} layers trained, eight bits a weight,"
+    others = (
+        f"{recipe.recombined:,} exclusions and their partners with the topics of others, " if recipe.recombined else ""
+    )
+    taught = ""
+    if recipe.teacher is not None:
+        base = Path(read_config(recipe.teacher).encoder).name
+        taught = (
+            f"- TEACHER is a detector on {base}, trained on labels alone. What it says of each query counts\n"
+            f"  {recipe.arguments.lesson_weight:.0%} in what is learned, the labels have the rest.\n"
+        )
     further, unseen = "", "Nothing in the table was seen in training."
     if recipe.start is not None:
         unseen = (
@@ -206,8 +239,8 @@ def _write_card(
 It marks the words of a query that name an excluded topic, and fires above {config.threshold}.
 
 - Command: `{command}`
-{further}- Data: {trained_on:,} queries: the bundled suite's train families, hand-written pairs and decoys,
-  {"the probe files, " if recipe.probes else ""}generated pairs{public if recipe.data else ""}.
+{further}{taught}- Data: {trained_on:,} queries: the bundled suite's train families, hand-written pairs and decoys,
+  {others}{"the probe files, " if recipe.probes else ""}generated pairs{public if recipe.data else ""}.
 - Seed: {recipe.arguments.seed}. Arguments: `{json.dumps(asdict(recipe.arguments))}`
 - Learning rates tried (held-out Youden's J after one pass over a sample): {tried}
 - Threshold: {calibration.verdict} (spread of J {calibration.spread:.4f}, twice its standard error

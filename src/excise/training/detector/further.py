@@ -15,6 +15,7 @@ from excise.errors import InvalidInput
 from excise.topics.detector import Detector
 from excise.training.detector.examples import LATER, Example
 from excise.training.detector.tagging import DetectorArguments, train_detector
+from excise.training.detector.teaching import Lesson
 from excise.training.epochs import StepProgress
 
 
@@ -47,10 +48,11 @@ def train_further(
     arguments: DetectorArguments,
     progress: StepProgress | None = None,
     checkpoints: Path | None = None,
+    lessons: Sequence[Lesson] | None = None,
 ) -> Detector:
     """Train a detector from where it is, and mix the weights with those of before."""
     before = Detector.to_train_on(start.folder).tagger.state()
-    trained = train_detector(examples, arguments, None, progress, checkpoints, start.folder)
+    trained = train_detector(examples, arguments, None, progress, checkpoints, start.folder, lessons)
     after = trained.tagger.state()
     trained.tagger.load_state({name: old.lerp(after[name], 1 - start.keep) for name, old in before.items()})
     return trained

@@ -9,18 +9,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from excise.encoders.precision import for_documents
 from excise.encoders.tokens import TextTokenizer
 from excise.errors import InvalidInput
 from excise.topics.detector import WEIGHTS, Detector, DetectorConfig
-from excise.topics.tagger import TokenTagger
+from excise.topics.tagger import TAGS, TokenTagger
 from excise.topics.words import is_content
 from excise.training.detector.examples import Example
+from excise.training.detector.teaching import Lesson
 from excise.training.epochs import StepProgress, descend, rate_at, resume, save
 
 _MARGIN = 2.0  # in logits: as far as an exclusion is pushed above its partner
@@ -43,6 +45,8 @@ class DetectorArguments:
         what it counts that a query scores above its partner, which says almost the same and excludes nothing.
     head_rate
         the head learns so many times as fast as the encoder: it starts from nothing.
+    lesson_weight
+        where a teacher has said what it thinks of a query, the share of that in what is learned; labels have the rest.
     """
 
     learning_rate: float = 1e-3
@@ -57,6 +61,7 @@ class DetectorArguments:
     averaging: float = 0.995
     pair_weight: float = 0.5
     head_rate: float = 1.0
+    lesson_weight: float = 0.7
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -66,11 +71,12 @@ class DetectorArguments:
 
 @dataclass(frozen=True, eq=False)
 class _Item:
-    """One tokenised query: each token's tag, and which tokens can name a topic."""
+    """One tokenised query: each token's tag, which tokens can name a topic, and what a teacher says of it."""
 
     ids: list[int]
     tags: list[int]
     content: list[bool]
+    lesson: Lesson | None = None
 
     @property
     def fires(self) -> bool:
@@ -84,6 +90,7 @@ def train_detector(
     progress: StepProgress | None = None,
     checkpoints: Path | None = None,
     start: Path | None = None,
+    lessons: Sequence[Lesson] | None = None,
 ) -> Detector:
     """Train a detector.
 
@@ -99,16 +106,20 @@ def train_detector(
         a folder that keeps the state after each epoch; a run that is called again with it goes on from there.
     start
         the folder of a detector to train further, in place of a configuration and fresh weights.
+    lessons
+        what a teacher says of each example's query.
     """
     torch.manual_seed(arguments.seed)
     detector = Detector.untrained(config) if start is None else Detector.to_train_on(start)
     items = [_item(detector.tokenizer, example, arguments.max_tokens) for example in examples]
+    if lessons is not None:
+        items = [replace(item, lesson=lesson) for item, lesson in zip(items, lessons, strict=True)]
     tagger, average = detector.tagger, _Average(detector.tagger, arguments.averaging)
     trained, optimizer = _optimizer(tagger, arguments)
     together = _pairs(examples)
     plan = [list(_batches(items, together, arguments, epoch)) for epoch in range(arguments.epochs)]
     steps = sum(len(batches) for batches in plan)
-    run = _run(examples, arguments, start)
+    run = _run(examples, arguments, start, lessons)
     first, kept = resume(checkpoints, optimizer, run)
     before = done = sum(len(batches) for batches in plan[:first])
     if kept:
@@ -121,7 +132,8 @@ def train_detector(
         torch.manual_seed(arguments.seed * 1000 + epoch)
         varied = _varied(detector.tokenizer, examples, items, arguments, epoch)
         for batch in plan[epoch]:
-            loss = _loss(tagger, [[varied[i] for i in unit] for unit in batch], arguments)
+            with for_documents():  # products in bfloat16 where these are faster; weights and sums stay floats
+                loss = _loss(tagger, [[varied[i] for i in unit] for unit in batch], arguments)
             descend(loss, trained, optimizer, scheduler)
             average.update(tagger)
             done += 1
@@ -133,12 +145,16 @@ def train_detector(
     return detector
 
 
-def _run(examples: Sequence[Example], arguments: DetectorArguments, start: Path | None) -> str:
+def _run(
+    examples: Sequence[Example], arguments: DetectorArguments, start: Path | None, lessons: Sequence[Lesson] | None
+) -> str:
     """What makes a run the same as another."""
     rows = [[example.text, example.spans] for example in examples]
     told = {**asdict(arguments), "examples": _digest(json.dumps(rows).encode())}
     if start is not None:
         told["start"] = _digest((start / WEIGHTS).read_bytes())
+    if lessons is not None:
+        told["lessons"] = _digest(json.dumps([round(lesson.query, 3) for lesson in lessons]).encode())
     return json.dumps(told, sort_keys=True)
 
 
@@ -213,7 +229,7 @@ def _varied(
             item = _item(tokenizer, replace(example, text=mistyped(example.text, chooser)), arguments.max_tokens)
         hidden = [content and chooser.random() < arguments.mask_rate for content in item.content]
         ids = [tokenizer.mask_id if hide else token for token, hide in zip(item.ids, hidden, strict=True)]
-        varied.append(_Item(ids, item.tags, item.content))
+        varied.append(replace(item, ids=ids))
     return varied
 
 
@@ -265,12 +281,13 @@ def _loss(tagger: TokenTagger, batch: Sequence[Sequence[_Item]], arguments: Dete
     content = padded([list(item.content) for item in items], torch.bool)
     judged = tagger(padded([item.ids for item in items], torch.long), mask)
     weights = torch.where(tags > 0, arguments.positive_weight, 1.0) * mask
-    token_loss = (nn.functional.cross_entropy(judged.tags.transpose(1, 2), tags, reduction="none") * weights).sum()
+    targets = _targets(items, tags, arguments.lesson_weight)
+    told = judged.tags.transpose(1, 2)
+    token_loss = (nn.functional.cross_entropy(told, targets.tags.transpose(1, 2), reduction="none") * weights).sum()
     strongest = judged.excluded.masked_fill(~content, -30.0).amax(dim=1)
-    fires = torch.tensor([float(item.fires) for item in items])
-    query_loss = nn.functional.binary_cross_entropy_with_logits(strongest, fires)
+    query_loss = nn.functional.binary_cross_entropy_with_logits(strongest, targets.strongest)
     if judged.query is not None:
-        query_loss = query_loss + 0.5 * nn.functional.binary_cross_entropy_with_logits(judged.query, fires)
+        query_loss = query_loss + 0.5 * nn.functional.binary_cross_entropy_with_logits(judged.query, targets.query)
     loss = token_loss / len(items) / 8 + arguments.query_weight * query_loss
     firsts = np.cumsum([0, *(len(unit) for unit in batch)])[:-1]
     paired = [int(first) for first, unit in zip(firsts, batch, strict=True) if [i.fires for i in unit] == [True, False]]
@@ -278,6 +295,30 @@ def _loss(tagger: TokenTagger, batch: Sequence[Sequence[_Item]], arguments: Dete
         apart = strongest[paired] - strongest[[first + 1 for first in paired]]
         loss = loss + arguments.pair_weight * nn.functional.softplus(_MARGIN - apart).mean()
     return loss
+
+
+class _Targets(NamedTuple):
+    """What a batch should say: chances of the tags, of the strongest token, and of the query as a whole."""
+
+    tags: Tensor
+    strongest: Tensor
+    query: Tensor
+
+
+def _targets(items: Sequence[_Item], tags: Tensor, share: float) -> _Targets:
+    """The labels; where a teacher spoke, mixed with its share."""
+    chances = nn.functional.one_hot(tags, TAGS).float()
+    strongest = torch.tensor([float(item.fires) for item in items])
+    query = strongest.clone()
+    for row, item in enumerate(items):
+        if item.lesson is None:
+            continue
+        own = chances[row, : len(item.ids)]
+        own.lerp_(item.lesson.tags, share)
+        told = item.lesson.excluded[torch.tensor(item.content)]
+        strongest[row].lerp_(told.max() if len(told) else torch.tensor(0.0), share)
+        query[row].lerp_(torch.tensor(item.lesson.query), share)
+    return _Targets(chances, strongest, query)
 
 
 def span_scores(detector: Detector, examples: Sequence[Example]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -1,0 +1,148 @@
+"""What a teacher says, token by token: a larger detector, too slow to ship, judges the queries that a small one learns.
+
+Labels say which words name an excluded topic; a teacher that read millions of other texts before also says how sure one
+can be, and of queries that nobody has labelled (Hinton et al. 2015, "Distilling the knowledge in a neural network").
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from excise.errors import InvalidInput
+from excise.progress import Progress, silent
+from excise.training.detector.examples import Example
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from excise.topics.detector import Detector
+
+_BATCH_TOKENS = 2_048
+_LONGEST = 8  # words of a topic that may stand in for another one
+_AWAY = re.compile(r"[^\w\s'\u2019&./-]")  # a topic with anything else in it is part of its sentence
+
+
+class Lesson(NamedTuple):
+    """What a teacher says of a query.
+
+    Attributes
+    ----------
+    tags
+        the chances of the three tags, for each token.
+    query
+        the chance that anything is excluded, read off the query as a whole.
+    """
+
+    tags: Tensor
+    query: float
+
+    @property
+    def excluded(self) -> Tensor:
+        """For each token the chance that it names an excluded topic."""
+        return self.tags[:, 1:].sum(dim=1)
+
+
+def load_teacher(folder: Path) -> Detector:
+    """A detector of any size, to be asked for what it thinks of training queries."""
+    from excise.topics.detector import Detector
+
+    return Detector.to_train_on(folder)
+
+
+def lessons(
+    teacher: Detector, examples: Sequence[Example], max_tokens: int, progress: Progress = silent
+) -> list[Lesson]:
+    """What a teacher says of each example's query."""
+    import torch
+
+    from excise.encoders.batching import batches, padded
+    from excise.encoders.precision import for_documents
+
+    ids = [teacher.tokenizer.pieces(example.text, most=max_tokens).ids for example in examples]
+    found: dict[int, Lesson] = {}
+    teacher.tagger.eval()
+    for batch in batches([len(row) for row in ids], _BATCH_TOKENS):
+        with torch.inference_mode(), for_documents():
+            judged = teacher.tagger(*padded([ids[i] for i in batch]))
+        wholes = judged.excluded.amax(dim=1) if judged.query is None else judged.query
+        for place, i in enumerate(batch):
+            tags = judged.tags[place, : len(ids[i])].softmax(dim=-1)
+            found[i] = Lesson(tags.clone(), float(wholes[place].sigmoid()))
+        progress("asking the teacher", len(found), len(examples))
+    return [found[i] for i in range(len(examples))]
+
+
+def check_same_words(teacher: Detector, student: Detector, text: str) -> None:
+    """A lesson is about tokens: both must cut a text alike.
+
+    Raises
+    ------
+    InvalidInput
+        where they do not.
+    """
+    theirs, own = (one.tokenizer.pieces(text).spans.tolist() for one in (teacher, student))
+    if theirs != own:
+        raise InvalidInput(
+            "a teacher and what learns from it must cut words alike: use bases with the same vocabulary of word pieces."
+        )
+
+
+def recombined(examples: Sequence[Example], number: int, seed: int) -> list[Example]:
+    """Exclusions and their partners with the topics of others in the same places.
+
+    Whether something is ruled out hardly depends on what it is. A topic takes the place of another one wherever that
+    one stands, in both queries of a pair.
+
+    Examples
+    --------
+    >>> rows = [
+    ...     Example("tea, not Earl Grey", ((9, 18),), "w", "explicit", pair="1"),
+    ...     Example("why Earl Grey is not tea", (), "w", "partner", pair="1"),
+    ...     Example("cars without ABS", ((13, 16),), "w", "explicit", pair="2"),
+    ...     Example("cars with ABS", (), "w", "partner", pair="2"),
+    ... ]
+    >>> [(row.text, row.spans) for row in recombined(rows, 1, seed=0)]
+    [('cars without Earl Grey', ((13, 22),)), ('cars with Earl Grey', ())]
+    """
+    chooser = random.Random(f"{seed} recombined")
+    partners = {row.pair: row for row in examples if row.pair and not row.fires}
+    exclusions = [row for row in examples if row.fires and row.pair in partners]
+    names = [name for row in exclusions for name in _names(row)]
+    chooser.shuffle(exclusions)
+    made: list[Example] = []
+    for row in exclusions:
+        if len(made) >= 2 * number:
+            break
+        own = _names(row)
+        others = {name.casefold(): chooser.choice(names) for name in own}
+        if len(own) < len(row.spans) or any(old == new.casefold() for old, new in others.items()):
+            continue
+        for query in (row, partners[row.pair]):
+            made.append(_with_topics(query, others))
+    return made
+
+
+def _names(row: Example) -> list[str]:
+    """The topics of a query that may stand elsewhere."""
+    topics = [row.text[start:end] for start, end in row.spans]
+    return [topic for topic in topics if len(topic.split()) <= _LONGEST and not _AWAY.search(topic)]
+
+
+def _with_topics(row: Example, others: dict[str, str]) -> Example:
+    """The query with other topics wherever the old ones stand as whole words."""
+    longest_first = sorted(others, key=len, reverse=True)
+    places = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
+    text, end = "", 0
+    spans: list[tuple[int, int]] = []
+    for match in places.finditer(row.text):
+        text += row.text[end : match.start()]
+        new, end = others.get(match.group().casefold(), match.group()), match.end()
+        if match.span() in row.spans:
+            spans.append((len(text), len(text) + len(new)))
+        text += new
+    return replace(row, text=text + row.text[end:], spans=tuple(spans), source="recombined", pair=f"other {row.pair}")
