@@ -28,6 +28,7 @@ from excise.training.detector.examples import (
     own_examples,
     probe_examples,
     public_examples,
+    short_examples,
 )
 from excise.training.detector.validation import span_match
 
@@ -55,11 +56,14 @@ def own_groups() -> Iterator[tuple[str, list[Example]]]:
 
 
 def field_groups() -> Iterator[tuple[str, list[Example]]]:
-    """Pairs from eight fields that no detector was trained on; the near-twins were written to be mistaken."""
+    """Pairs that no detector was trained on, from eight fields and short ones; their near-twins are to be mistaken."""
     rows = list(field_examples())
     for form in ("explicit", "operator", "implicit", "disjunctive", "mixed"):
         yield f"eight fields, {form}", [row for row in rows if row.form == form]
     yield "eight fields, near-twins", [row for row in rows if not row.fires]
+    rows = list(short_examples())
+    yield "short", [row for row in rows if row.fires]
+    yield "short, near-twins", [row for row in rows if not row.fires]
 
 
 def public_groups(data: Path) -> Iterator[tuple[str, list[Example]]]:

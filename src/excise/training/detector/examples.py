@@ -26,8 +26,11 @@ WRITTEN = (
     *("explicit", "explicit_more", "explicit_fifth", "aspects", "described", "forms_more", "odd", "traps"),
 )
 LATER = "later"  # how the names of rows begin that a first training has not seen
-WRITTEN_LATER = ("domains_first", "domains_second", "domains_third", "domains_fourth")
-DECOYS_LATER = ("decoys_domains",)
+WRITTEN_LATER = (
+    *("domains_first", "domains_second", "domains_third", "domains_fourth"),
+    *("domains_fifth", "domains_sixth", "domains_seventh"),
+)
+DECOYS_LATER = ("decoys_domains", "decoys_sixth")
 DECOYS = ("decoys", "decoys_more", "decoys_third", "decoys_fourth", "decoys_fifth")
 
 
@@ -99,10 +102,27 @@ def field_examples() -> Iterator[Example]:
     >>> len(rows), sum(row.fires for row in rows), all(row.held_out for row in rows)
     (4800, 2400, True)
     """
-    for number, row in enumerate(_rows(_data("own/pairs_fields.jsonl"))):
-        fire, pair = row["fire"], f"field {number}"
-        yield _example(fire["text"], fire["excluded"], "field-fire", fire["form"], True, pair)
-        yield Example(row["nofire"]["text"], (), "field-nofire", "partner", True, pair)
+    yield from _measuring_pairs("field")
+
+
+def short_examples() -> Iterator[Example]:
+    """Pairs of two to nine words from all fields, for measuring alone: "dogs not labradors", and near-twins.
+
+    Examples
+    --------
+    >>> rows = list(short_examples())
+    >>> len(rows), max(len(row.text.split()) for row in rows if row.fires)
+    (554, 9)
+    """
+    yield from _measuring_pairs("short")
+
+
+def _measuring_pairs(kind: str) -> Iterator[Example]:
+    file = {"field": "pairs_fields", "short": "pairs_short"}[kind]
+    for number, row in enumerate(_rows(_data(f"own/{file}.jsonl"))):
+        fire, pair = row["fire"], f"{kind} {number}"
+        yield _example(fire["text"], fire["excluded"], f"{kind}-fire", fire["form"], True, pair)
+        yield Example(row["nofire"]["text"], (), f"{kind}-nofire", "partner", True, pair)
 
 
 def written_examples(later: bool = True, left_out: Collection[str] = ()) -> Iterator[Example]:
