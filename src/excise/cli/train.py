@@ -55,7 +55,8 @@ def train_detector_command(
         list[str] | None, typer.Option(help="A file of written rows not to learn from; repeat it.")
     ] = None,
     teacher: Annotated[
-        Path | None, typer.Option(help="The folder of a larger detector, whose judgement is learned beside the labels.")
+        list[Path] | None,
+        typer.Option(help="The folder of a larger detector, whose judgement is learned beside the labels; repeat it."),
     ] = None,
     recombined: Annotated[int, typer.Option(help="Exclusions to learn from with the topics of others, too.")] = 0,
     threads: Annotated[int, typer.Option(help="Threads that torch may use.")] = 2,
@@ -88,7 +89,7 @@ def train_detector_command(
     recipe = DetectorRecipe(
         *(data, generated, most_plain, limit, probes, config, arguments, further, later),
         left_out=tuple(leave_out or ()),
-        teacher=teacher,
+        teachers=tuple(teacher or ()),
         recombined=recombined,
     )
     with bar() as progress:

@@ -24,7 +24,14 @@ from excise.training.detector.examples import (
 )
 from excise.training.detector.further import Start, rehearsed, train_further
 from excise.training.detector.tagging import LEARNING_RATES, DetectorArguments, span_scores, train_detector
-from excise.training.detector.teaching import Lesson, check_same_words, lessons, load_teacher, recombined
+from excise.training.detector.teaching import (
+    Lesson,
+    agreed,
+    check_same_words,
+    lessons,
+    load_teacher,
+    recombined,
+)
 from excise.training.detector.validation import (
     REPORT_HEADER,
     GroupReport,
@@ -52,8 +59,8 @@ class DetectorRecipe:
         whether to learn from the rows that were written later too.
     left_out
         files of written rows that are not learned from.
-    teacher
-        a detector whose judgement of each training query is learned beside the labels.
+    teachers
+        detectors whose judgement of each training query, on average, is learned beside the labels.
     recombined
         how many exclusions are learned from with the topics of others, too; their partners as well.
     """
@@ -68,7 +75,7 @@ class DetectorRecipe:
     start: Start | None = None
     later: bool = True
     left_out: tuple[str, ...] = ()
-    teacher: Path | None = None
+    teachers: tuple[Path, ...] = ()
     recombined: int = 0
 
     def examples(self, probes_held_out: bool) -> tuple[list[Example], list[Example]]:
@@ -131,19 +138,22 @@ def _trained(
     recipe: DetectorRecipe, train: Sequence[Example], title: str, checkpoints: Path, progress: Progress
 ) -> Detector:
     told, taught = with_loss(progress, title), None
-    if recipe.teacher is not None:
-        taught = _lessons(recipe, recipe.teacher, train, progress)
+    if recipe.teachers:
+        taught = _lessons(recipe, train, progress)
     if recipe.start is not None:
         return train_further(recipe.start, train, recipe.arguments, told, checkpoints, taught)
     return train_detector(train, recipe.arguments, recipe.config, told, checkpoints, lessons=taught)
 
 
-def _lessons(recipe: DetectorRecipe, folder: Path, train: Sequence[Example], progress: Progress) -> list[Lesson]:
-    """What the teacher says of every training query."""
-    teacher = load_teacher(folder)
+def _lessons(recipe: DetectorRecipe, train: Sequence[Example], progress: Progress) -> list[Lesson]:
+    """What the teachers say of every training query."""
     student = Detector.untrained(recipe.config) if recipe.start is None else load_teacher(recipe.start.folder)
-    check_same_words(teacher, student, " ".join(row.text for row in train[:SAMPLES]))
-    return lessons(teacher, train, recipe.arguments.max_tokens, progress)
+    said = []
+    for folder in recipe.teachers:
+        teacher = load_teacher(folder)
+        check_same_words(teacher, student, " ".join(row.text for row in train[:SAMPLES]))
+        said.append(lessons(teacher, train, recipe.arguments.max_tokens, progress))
+    return agreed(said)
 
 
 def _as_loaded(trained: Detector, config: DetectorConfig, out: Path, train: Sequence[Example]) -> Detector:
@@ -196,7 +206,7 @@ def _write_card(
     command += "" if recipe.later else " --no-later"
     command += "".join(f" --leave-out {name}" for name in recipe.left_out)
     command += f" --recombined {recipe.recombined}" if recipe.recombined else ""
-    command += " --teacher TEACHER" if recipe.teacher else ""
+    command += " --teacher TEACHER" * len(recipe.teachers)
     rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))
     public = (
         ", and public query sets (ExcluIR queries; MS MARCO, NQ and Million Query queries; SciFact and NFCorpus\n"
@@ -217,10 +227,10 @@ def _write_card(
         f"{recipe.recombined:,} exclusions and their partners with the topics of others, " if recipe.recombined else ""
     )
     taught = ""
-    if recipe.teacher is not None:
-        base = Path(read_config(recipe.teacher).encoder).name
+    if recipe.teachers:
+        bases = ", ".join(Path(read_config(folder).encoder).name for folder in recipe.teachers)
         taught = (
-            f"- TEACHER is a detector on {base}, trained on labels alone. What it says of each query counts\n"
+            f"- TEACHER: detectors trained on labels alone, on {bases}. What they say of each query together counts\n"
             f"  {recipe.arguments.lesson_weight:.0%} in what is learned, the labels have the rest.\n"
         )
     further, unseen = "", "Nothing in the table was seen in training."

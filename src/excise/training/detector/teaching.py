@@ -1,4 +1,4 @@
-"""What a teacher says, token by token: a larger detector, too slow to ship, judges the queries that a small one learns.
+"""What teachers say, token by token: larger detectors, too slow to ship, judge the queries that a small one learns.
 
 Labels say which words name an excluded topic; a teacher that read millions of other texts before also says how sure one
 can be, and of queries that nobody has labelled (Hinton et al. 2015, "Distilling the knowledge in a neural network").
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from excise.topics.detector import Detector
 
 _BATCH_TOKENS = 2_048
+_LEAST = 1e-6  # a chance of nothing has no logit
 _LONGEST = 8  # words of a topic that may stand in for another one
 _AWAY = re.compile(r"[^\w\s'\u2019&./-]")  # a topic with anything else in it is part of its sentence
 
@@ -75,6 +76,29 @@ def lessons(
             found[i] = Lesson(tags.clone(), float(wholes[place].sigmoid()))
         progress("asking the teacher", len(found), len(examples))
     return [found[i] for i in range(len(examples))]
+
+
+def agreed(said: Sequence[Sequence[Lesson]]) -> list[Lesson]:
+    """What several teachers say of each query together: the mean of their logits.
+
+    Examples
+    --------
+    >>> import torch
+    >>> sure, unsure = Lesson(torch.tensor([[0.1, 0.9, 0.0]]), 0.9), Lesson(torch.tensor([[0.9, 0.1, 0.0]]), 0.1)
+    >>> both = agreed([[sure], [unsure]])[0]
+    >>> [round(chance, 2) for chance in both.tags[0].tolist()], round(both.query, 2)
+    ([0.5, 0.5, 0.0], 0.5)
+    """
+    import torch
+
+    if len(said) == 1:
+        return list(said[0])
+    together = []
+    for own in zip(*said, strict=True):
+        tags = torch.stack([lesson.tags.clamp_min(_LEAST).log() for lesson in own]).mean(dim=0).softmax(dim=-1)
+        query = torch.tensor([lesson.query for lesson in own]).logit(eps=_LEAST).mean().sigmoid()
+        together.append(Lesson(tags, float(query)))
+    return together
 
 
 def check_same_words(teacher: Detector, student: Detector, text: str) -> None:
