@@ -59,6 +59,11 @@ def train_detector_command(
         typer.Option(help="The folder of a larger detector, whose judgement is learned beside the labels; repeat it."),
     ] = None,
     recombined: Annotated[int, typer.Option(help="Exclusions to learn from with the topics of others, too.")] = 0,
+    text: Annotated[
+        Path | None,
+        typer.Option(help="A corpus: its sentences are learned from as the teachers read them; its titles recombined."),
+    ] = None,
+    sentences: Annotated[int, typer.Option(help="With --text: how many sentences.")] = 12_000,
     threads: Annotated[int, typer.Option(help="Threads that torch may use.")] = 2,
 ) -> None:
     """Train the detector (about an hour on two cores). An interrupted run goes on at its last epoch."""
@@ -91,6 +96,8 @@ def train_detector_command(
         left_out=tuple(leave_out or ()),
         teachers=tuple(teacher or ()),
         recombined=recombined,
+        text=text,
+        sentences=sentences,
     )
     with bar() as progress:
         reports = make_detector(recipe, out, not learning_rate, progress)

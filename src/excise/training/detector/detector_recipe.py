@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from excise.encoders.bert import Bert
+from excise.errors import InvalidInput
 from excise.progress import Progress, silent
 from excise.topics.detector import Detector, DetectorConfig, read_config
 from excise.training.detector.examples import (
@@ -32,6 +32,7 @@ from excise.training.detector.teaching import (
     load_teacher,
     recombined,
 )
+from excise.training.detector.unlabelled import corpus_of, sentences
 from excise.training.detector.validation import (
     REPORT_HEADER,
     GroupReport,
@@ -63,6 +64,9 @@ class DetectorRecipe:
         detectors whose judgement of each training query, on average, is learned beside the labels.
     recombined
         how many exclusions are learned from with the topics of others, too; their partners as well.
+    text, sentences
+        a corpus, of which so many sentences are learned from as the teachers read them; its titles may take the places
+        of topics where queries are recombined.
     """
 
     data: Path | None
@@ -77,6 +81,12 @@ class DetectorRecipe:
     left_out: tuple[str, ...] = ()
     teachers: tuple[Path, ...] = ()
     recombined: int = 0
+    text: Path | None = None
+    sentences: int = 12_000
+
+    def __post_init__(self) -> None:
+        if self.text is not None and not self.teachers:
+            raise InvalidInput("nobody has labelled the sentences of a text: name a teacher to read them (--teacher).")
 
     def examples(self, probes_held_out: bool) -> tuple[list[Example], list[Example]]:
         """Training and held-out examples. The bundled dev families are always held out."""
@@ -91,8 +101,11 @@ class DetectorRecipe:
         train = balanced(rows, seed, self.most_plain)
         if self.start is not None:
             train = rehearsed(train, self.start.rehearse, seed)
+        documents = corpus_of(self.text) if self.text is not None else []
         if self.recombined:
-            train = [*train, *recombined(train, self.recombined, seed)]
+            titles = [document.title for document in documents]
+            train = [*train, *recombined(train, self.recombined, seed, titles)]
+        train = [*train, *sentences(documents, self.sentences, seed)]
         held = [row for row in rows if row.held_out]
         return train[: self.limit], held if self.limit is None else held[:: max(1, len(held) // self.limit)]
 
@@ -127,11 +140,12 @@ def make_detector(
 
 
 def _keep_card(folder: Path, out: Path) -> None:
-    """Copy the card of the detector that was trained further, which says how to make it."""
-    for name in (OWN_CARD, "README.md"):  # in the folder of a pair, the second is the pair's
-        if (folder / name).exists():
-            shutil.copyfile(folder / name, out / FIRST_CARD)
-            return
+    """Keep the card of the detector that was trained further, which says how to make it, and under it those before."""
+    own = [folder / OWN_CARD, folder / "README.md"]  # in the folder of a pair, the second is the pair's
+    cards = [*[card for card in own if card.exists()][:1], folder / FIRST_CARD]
+    kept = [card.read_text(encoding="utf-8") for card in cards if card.exists()]
+    if kept:
+        (out / FIRST_CARD).write_text("\n".join(kept), encoding="utf-8")
 
 
 def _trained(
@@ -207,6 +221,7 @@ def _write_card(
     command += "".join(f" --leave-out {name}" for name in recipe.left_out)
     command += f" --recombined {recipe.recombined}" if recipe.recombined else ""
     command += " --teacher TEACHER" * len(recipe.teachers)
+    command += f" --text CORPUS --sentences {recipe.sentences}" if recipe.text else ""
     rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))
     public = (
         ", and public query sets (ExcluIR queries; MS MARCO, NQ and Million Query queries; SciFact and NFCorpus\n"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from excise.encoders.precision import for_documents
 from excise.encoders.tokens import TextTokenizer
@@ -23,6 +24,7 @@ from excise.topics.tagger import TAGS, TokenTagger
 from excise.topics.words import is_content
 from excise.training.detector.examples import Example
 from excise.training.detector.teaching import Lesson
+from excise.training.detector.unlabelled import UNLABELLED
 from excise.training.epochs import StepProgress, descend, rate_at, resume, save
 
 _MARGIN = 2.0  # in logits: as far as an exclusion is pushed above its partner
@@ -71,11 +73,15 @@ class DetectorArguments:
 
 @dataclass(frozen=True, eq=False)
 class _Item:
-    """One tokenised query: each token's tag, which tokens can name a topic, and what a teacher says of it."""
+    """One tokenised query: each token's tag, which tokens can name a topic, and what a teacher says of it.
+
+    Where nobody has labelled it, its tags mean nothing, and what the teacher says is all that is known.
+    """
 
     ids: list[int]
     tags: list[int]
     content: list[bool]
+    labelled: bool = True
     lesson: Lesson | None = None
 
     @property
@@ -132,7 +138,7 @@ def train_detector(
         torch.manual_seed(arguments.seed * 1000 + epoch)
         varied = _varied(detector.tokenizer, examples, items, arguments, epoch)
         for batch in plan[epoch]:
-            with for_documents():  # products in bfloat16 where these are faster; weights and sums stay floats
+            with for_documents(), sdpa_kernel(SDPBackend.MATH):  # bfloat16 where it is faster; sums stay floats
                 loss = _loss(tagger, [[varied[i] for i in unit] for unit in batch], arguments)
             descend(loss, trained, optimizer, scheduler)
             average.update(tagger)
@@ -169,7 +175,8 @@ def _item(tokenizer: TextTokenizer, example: Example, max_tokens: int) -> _Item:
         topic = next((i for i, (start, end) in enumerate(example.spans) if a < end and b > start and b > a), -1)
         tags.append(0 if topic < 0 else 2 if topic == before else 1)
         before = topic
-    return _Item(pieces.ids, tags, [is_content(example.text[a:b]) for a, b in pieces.spans])
+    content = [is_content(example.text[a:b]) for a, b in pieces.spans]
+    return _Item(pieces.ids, tags, content, example.form != UNLABELLED)
 
 
 def _optimizer(tagger: TokenTagger, arguments: DetectorArguments) -> tuple[list[nn.Parameter], torch.optim.Optimizer]:
@@ -225,7 +232,7 @@ def _varied(
     chooser = random.Random(f"{arguments.seed} {epoch}")
     varied = []
     for example, item in zip(examples, items, strict=True):
-        if chooser.random() < arguments.typo_rate:
+        if chooser.random() < arguments.typo_rate and item.labelled:  # a lesson is about the words as they were
             item = _item(tokenizer, replace(example, text=mistyped(example.text, chooser)), arguments.max_tokens)
         hidden = [content and chooser.random() < arguments.mask_rate for content in item.content]
         ids = [tokenizer.mask_id if hide else token for token, hide in zip(item.ids, hidden, strict=True)]
@@ -306,18 +313,17 @@ class _Targets(NamedTuple):
 
 
 def _targets(items: Sequence[_Item], tags: Tensor, share: float) -> _Targets:
-    """The labels; where a teacher spoke, mixed with its share."""
+    """The labels; where a teacher spoke, mixed with its share; where there are none, what the teacher says."""
     chances = nn.functional.one_hot(tags, TAGS).float()
     strongest = torch.tensor([float(item.fires) for item in items])
     query = strongest.clone()
     for row, item in enumerate(items):
         if item.lesson is None:
             continue
-        own = chances[row, : len(item.ids)]
-        own.lerp_(item.lesson.tags, share)
-        told = item.lesson.excluded[torch.tensor(item.content)]
-        strongest[row].lerp_(told.max() if len(told) else torch.tensor(0.0), share)
-        query[row].lerp_(torch.tensor(item.lesson.query), share)
+        told, counts = item.lesson.excluded[torch.tensor(item.content)], share if item.labelled else 1.0
+        chances[row, : len(item.ids)].lerp_(item.lesson.tags, counts)
+        strongest[row].lerp_(told.max() if len(told) else torch.tensor(0.0), counts)
+        query[row].lerp_(torch.tensor(item.lesson.query), counts)
     return _Targets(chances, strongest, query)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -116,11 +116,22 @@ def check_same_words(teacher: Detector, student: Detector, text: str) -> None:
         )
 
 
-def recombined(examples: Sequence[Example], number: int, seed: int) -> list[Example]:
-    """Exclusions and their partners with the topics of others in the same places.
+def recombined(examples: Sequence[Example], number: int, seed: int, others: Iterable[str] = ()) -> list[Example]:
+    """Exclusions and their partners with other topics in the same places.
 
     Whether something is ruled out hardly depends on what it is. A topic takes the place of another one wherever that
     one stands, in both queries of a pair.
+
+    Parameters
+    ----------
+    examples
+        queries with their partners.
+    number
+        how many exclusions to make, at most.
+    seed
+        of what is chosen.
+    others
+        names that may take a topic's place beside the topics of the examples: half of the places, where there are any.
 
     Examples
     --------
@@ -131,30 +142,43 @@ def recombined(examples: Sequence[Example], number: int, seed: int) -> list[Exam
     ...     Example("cars with ABS", (), "w", "partner", pair="2"),
     ... ]
     >>> [(row.text, row.spans) for row in recombined(rows, 1, seed=0)]
-    [('cars without Earl Grey', ((13, 22),)), ('cars with Earl Grey', ())]
+    [('tea, not ABS', ((9, 12),)), ('why ABS is not tea', ())]
     """
     chooser = random.Random(f"{seed} recombined")
     partners = {row.pair: row for row in examples if row.pair and not row.fires}
     exclusions = [row for row in examples if row.fires and row.pair in partners]
     names = [name for row in exclusions for name in _names(row)]
+    foreign = sorted({name for name in others if _stands_alone(name)})
+    pools = [names, foreign] if foreign else [names]
     chooser.shuffle(exclusions)
     made: list[Example] = []
     for row in exclusions:
         if len(made) >= 2 * number:
             break
         own = _names(row)
-        others = {name.casefold(): chooser.choice(names) for name in own}
-        if len(own) < len(row.spans) or any(old == new.casefold() for old, new in others.items()):
+        if len(own) < len(row.spans):
             continue
+        changed = {name.casefold(): _another(chooser, pools, own) for name in own}
         for query in (row, partners[row.pair]):
-            made.append(_with_topics(query, others))
+            made.append(_with_topics(query, changed))
     return made
+
+
+def _another(chooser: random.Random, pools: Sequence[Sequence[str]], own: Sequence[str]) -> str:
+    """A name that is none of a query's own, where chance finds one."""
+    taken = {name.casefold() for name in own}
+    drawn = (chooser.choice(chooser.choice(pools)) for _ in range(10))
+    return next((name for name in drawn if name.casefold() not in taken), own[0])
 
 
 def _names(row: Example) -> list[str]:
     """The topics of a query that may stand elsewhere."""
     topics = [row.text[start:end] for start, end in row.spans]
-    return [topic for topic in topics if len(topic.split()) <= _LONGEST and not _AWAY.search(topic)]
+    return [topic for topic in topics if _stands_alone(topic)]
+
+
+def _stands_alone(name: str) -> bool:
+    return 0 < len(name.split()) <= _LONGEST and not _AWAY.search(name)
 
 
 def _with_topics(row: Example, others: dict[str, str]) -> Example:
