@@ -41,6 +41,7 @@ def train_detector_command(
     rank: Annotated[int, typer.Option(help="Rank of the low-rank terms; 0 trains whole layers.")] = 32,
     last_layers: Annotated[int, typer.Option(help="Layers that are adapted, the last ones.")] = 6,
     epochs: Annotated[int, typer.Option(help="Passes over the data.")] = 4,
+    stop_after: Annotated[int, typer.Option(help="End after so many of them, for a teacher; 0 takes all.")] = 0,
     learning_rate: Annotated[float, typer.Option(help="0 chooses one from the grid on held-out queries.")] = 1e-3,
     batch_tokens: Annotated[int, typer.Option(help="Tokens of a batch, about.")] = 512,
     generated: Annotated[int, typer.Option(help="Generated minimal pairs.")] = 1_200,
@@ -89,6 +90,7 @@ def train_detector_command(
         epochs=epochs,
         batch_tokens=batch_tokens,
         head_rate=1.0 if config.rank else 10.0,  # low-rank terms start from nothing, as the heads do
+        stop_after=stop_after,
         seed=seed,
     )
     recipe = DetectorRecipe(

@@ -94,9 +94,21 @@ def test_an_interrupted_run_ends_like_an_uninterrupted_one(config: DetectorConfi
         train_detector(EXAMPLES, DetectorArguments(epochs=2), config, checkpoints=tmp_path)
 
 
+def test_a_run_can_stop_after_some_of_its_passes(config: DetectorConfig) -> None:
+    """It has then what the whole run had at that place, and not what a shorter run ends with."""
+    steps: list[tuple[int, int]] = []
+    arguments = DetectorArguments(learning_rate=1e-3, epochs=4, batch_tokens=128, stop_after=2)
+    stopped = train_detector(EXAMPLES, arguments, config, lambda done, total, _: steps.append((done, total)))
+    assert steps[-1] == (steps[-1][1] // 2, steps[-1][1])
+    shorter = train_detector(EXAMPLES, DetectorArguments(learning_rate=1e-3, epochs=2, batch_tokens=128), config)
+    assert span_scores(stopped, EXAMPLES) != pytest.approx(span_scores(shorter, EXAMPLES), abs=1e-6)
+
+
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(InvalidInput):
         DetectorArguments(learning_rate=0)
+    with pytest.raises(InvalidInput, match="after one of its 2 epochs"):
+        DetectorArguments(epochs=2, stop_after=3)
 
 
 def test_the_command_writes_weights_and_card(plain_checkpoint: Path, tmp_path: Path) -> None:

@@ -5,35 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
-import pytest
 import torch
 from typer.testing import CliRunner
 
 from excise.cli.app import app
 from excise.errors import InvalidInput
 from excise.topics.detector import Detector, DetectorConfig
-from excise.training.detector.examples import Example
-from excise.training.detector.pairing import least_threshold
-
-
-def ordinary(count: int, source: str = "plain") -> list[Example]:
-    return [Example("how tall is a giraffe", (), source, "", held_out=True)] * count
-
-
-def test_the_least_threshold_within_every_budget() -> None:
-    rows = [*ordinary(1_000), *ordinary(100, "nfcorpus")]
-    quiet = np.zeros(1_000)
-    quiet[:2] = 0.3, 0.2  # one of a thousand may fire
-    loud = np.zeros(100)
-    loud[:2] = 0.9, 0.5  # and one of a hundred titles
-    assert least_threshold(quiet, ordinary(1_000)) == 0.2
-    assert least_threshold(np.concatenate([quiet, loud]), rows) == 0.5
-
-
-def test_detectors_that_always_fire_are_no_pair() -> None:
-    with pytest.raises(InvalidInput, match="at every threshold"):
-        least_threshold(np.ones(100), ordinary(100))
 
 
 def test_the_command_writes_both_and_a_card(plain_checkpoint: Path, tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_the_command_learns_from_a_teacher_and_its_card_says_so(teacher: Path, t
     card = (tmp_path / "out" / "README.md").read_text()
     assert "--recombined 30 --teacher TEACHER" in card
     assert "30 exclusions and their partners with the topics of others" in card
-    assert "counts\n  70% in what is learned" in card
+    assert "together counts 70% in what is learned" in card
     assert json.loads((tmp_path / "out" / "detector.json").read_text())["rank"] == 0
 
 

@@ -8,18 +8,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from excise.errors import InvalidInput
 from excise.topics.detector import COMPANION, CONFIG, ENCODER, REACH, TOKENIZER, WEIGHTS, Detector
-from excise.training.detector.detector_recipe import FIRST_CARD, OWN_CARD, SAMPLES
-from excise.training.detector.examples import Example, balanced, own_examples, public_examples
+from excise.training.detector.detector_card import FIRST_CARD, OWN_CARD, report_table
+from excise.training.detector.detector_recipe import SAMPLES
+from excise.training.detector.examples import balanced, own_examples, public_examples
 from excise.training.detector.tagging import span_scores
-from excise.training.detector.validation import REPORT_HEADER, THRESHOLDS, GroupReport, report_rows, validate
+from excise.training.detector.validation import ORDINARY, GroupReport, least_threshold, validate
 
-# How many ordinary queries of each source may fire at most.
-ORDINARY = {"plain": 0.001, "scifact": 0.01, "nfcorpus": 0.01}
 _KEPT = (WEIGHTS, REACH, CONFIG, ENCODER, TOKENIZER, "NOTICE", FIRST_CARD)
 
 
@@ -55,22 +51,6 @@ def pair_detectors(first: Path, companion: Path, data: Path, out: Path, seed: in
     return reports
 
 
-def least_threshold(scores: NDArray[np.float64], examples: Sequence[Example]) -> float:
-    """The least threshold at which no source of ordinary queries fires more often than it may.
-
-    Examples
-    --------
-    >>> rows = [Example("how tall is a giraffe", (), "plain", "", held_out=True)] * 2
-    >>> least_threshold(np.array([0.05, 0.31]), rows)
-    0.32
-    """
-    limits = [(np.array([row.source == name for row in examples]), most) for name, most in ORDINARY.items()]
-    for threshold in THRESHOLDS:
-        if all(not rows.any() or (scores[rows] > threshold).mean() <= most for rows, most in limits):
-            return threshold
-    raise InvalidInput("ordinary queries fire at every threshold: these detectors cannot be used together.")
-
-
 def _copied(folder: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name in _KEPT:
@@ -81,7 +61,6 @@ def _copied(folder: Path, out: Path) -> None:
 
 
 def _write_card(out: Path, reports: Sequence[GroupReport], threshold: float, seed: int) -> None:
-    rows = "\n".join("| " + " | ".join(row) + " |" for row in report_rows(reports))
     budgets = ", ".join(f"{name} {most:.1%}" for name, most in ORDINARY.items())
     card = f"""# Two detectors that read along
 
@@ -96,9 +75,7 @@ whole query, count alike. It fires above {threshold}.
 Neither of the two has seen a query of this table in training; the threshold was chosen with the ordinary ones in
 view. The probe files are left out: a detector may have been trained on them.
 
-| {" | ".join(REPORT_HEADER)} |
-| {" | ".join("---" for _ in REPORT_HEADER)} |
-{rows}
+{report_table(reports)}
 """
     (out / "README.md").write_text(card, encoding="utf-8")
     figures = {"groups": [asdict(report) for report in reports], "threshold": threshold}

@@ -49,6 +49,9 @@ class DetectorArguments:
         the head learns so many times as fast as the encoder: it starts from nothing.
     lesson_weight
         where a teacher has said what it thinks of a query, the share of that in what is learned; labels have the rest.
+    stop_after
+        end after so many of the epochs, at the rate that the next one would begin with; 0 goes through all of them. Who
+        has not learned its rows by heart has more to say of them as a teacher.
     """
 
     learning_rate: float = 1e-3
@@ -64,11 +67,14 @@ class DetectorArguments:
     pair_weight: float = 0.5
     head_rate: float = 1.0
     lesson_weight: float = 0.7
+    stop_after: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.learning_rate <= 0 or self.epochs < 1 or self.batch_tokens < 64:
             raise InvalidInput(f"learning rate, epochs and batch size must be positive, got {self}.")
+        if not 0 <= self.stop_after <= self.epochs:
+            raise InvalidInput(f"training can stop after one of its {self.epochs} epochs, not after {self.stop_after}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +139,7 @@ def train_detector(
     scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: rate_at(before + step, steps, arguments.warmup)
     )
-    for epoch in range(first, arguments.epochs):
+    for epoch in range(first, arguments.stop_after or arguments.epochs):
         tagger.train()
         torch.manual_seed(arguments.seed * 1000 + epoch)
         varied = _varied(detector.tokenizer, examples, items, arguments, epoch)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.errors import InvalidInput
 from excise.results import Detection
 from excise.topics.detector import Detector
 from excise.training.detector.examples import Example
 
 BUDGETS = {"plain": 0.003, "scifact": 0.01, "nfcorpus": 0.01, "decoys_short": 0.08, "decoys_long": 0.08}
+# How many ordinary queries of each source may fire at most, where there are any to choose a threshold by.
+ORDINARY = {"plain": 0.001, "scifact": 0.01, "nfcorpus": 0.01}
 REPORT_HEADER = ("held out", "queries", "fire rate", "span recall", "span precision", "all topics found")
 THRESHOLDS = tuple(round(0.10 + 0.02 * step, 2) for step in range(45))
 
@@ -100,6 +103,36 @@ def choose_threshold(scores: NDArray[np.float64], examples: Sequence[Example], d
     kept = default in admissible and youden[best] - youden[default] <= noise
     verdict = "the default is within the noise of the best" if kept else "moved: the best admissible value"
     return ThresholdChoice(default if kept else best, admissible, youden, spread, noise, verdict)
+
+
+def calibrated(scores: NDArray[np.float64], examples: Sequence[Example], default: float) -> ThresholdChoice:
+    """The threshold that a detector is written with: the least that ordinary queries allow.
+
+    Below it, queries that exclude nothing would not come back unchanged; above it, it is silent more often. Where there
+    are no ordinary queries to tell, it is chosen as the paper does.
+    """
+    choice = choose_threshold(scores, examples, default)
+    if not any(example.source in ORDINARY for example in examples):
+        return choice
+    budgets = ", ".join(f"{name} {most:.1%}" for name, most in ORDINARY.items())
+    verdict = f"the least at which ordinary queries that were held out stay within their budgets ({budgets})"
+    return replace(choice, threshold=least_threshold(scores, examples), verdict=verdict)
+
+
+def least_threshold(scores: NDArray[np.float64], examples: Sequence[Example]) -> float:
+    """The least threshold at which no source of ordinary queries fires more often than it may.
+
+    Examples
+    --------
+    >>> rows = [Example("how tall is a giraffe", (), "plain", "", held_out=True)] * 2
+    >>> least_threshold(np.array([0.05, 0.31]), rows)
+    0.32
+    """
+    limits = [(np.array([row.source == name for row in examples]), most) for name, most in ORDINARY.items()]
+    for threshold in THRESHOLDS:
+        if all(not rows.any() or (scores[rows] > threshold).mean() <= most for rows, most in limits):
+            return threshold
+    raise InvalidInput("ordinary queries fire at every threshold: this detector cannot be used as it is.")
 
 
 def report_rows(reports: Sequence[GroupReport]) -> list[list[str]]:
