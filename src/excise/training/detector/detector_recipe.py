@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from excise.documents import read_documents
 from excise.encoders.bert import Bert
 from excise.errors import InvalidInput
 from excise.progress import Progress, silent
@@ -32,7 +33,7 @@ from excise.training.detector.teaching import (
     load_teacher,
     recombined,
 )
-from excise.training.detector.unlabelled import corpus_of, sentences
+from excise.training.detector.unlabelled import sentences
 from excise.training.detector.validation import GroupReport, calibrated, validate
 from excise.training.epochs import with_loss
 
@@ -92,7 +93,7 @@ class DetectorRecipe:
         train = balanced(rows, seed, self.most_plain)
         if self.start is not None:
             train = rehearsed(train, self.start.rehearse, seed)
-        documents = corpus_of(self.text) if self.text is not None else []
+        documents = list(read_documents(self.text, skip_bad=True)) if self.text is not None else []
         if self.recombined:
             titles = [document.title for document in documents]
             train = [*train, *recombined(train, self.recombined, seed, titles)]

@@ -5,20 +5,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
-from excise.documents import Document, read_documents
+from excise.documents import Document
 from excise.topics.words import CUE
 from excise.training.detector.examples import Example
 
 UNLABELLED = "unlabelled"  # the form of what has no label of its own
 _END = re.compile(r"(?<=[.!?])\s+")
 _WORDS = range(4, 41)  # as long as queries are
-
-
-def corpus_of(path: Path) -> list[Document]:
-    """A corpus's documents, those left out that hold no text."""
-    return list(read_documents(path, skip_bad=True))
 
 
 def sentences(documents: Sequence[Document], number: int, seed: int) -> list[Example]:
