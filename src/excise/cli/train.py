@@ -65,6 +65,9 @@ def train_detector_command(
         typer.Option(help="A corpus: its sentences are learned from as the teachers read them; its titles recombined."),
     ] = None,
     sentences: Annotated[int, typer.Option(help="With --text: how many sentences.")] = 12_000,
+    keep_lessons: Annotated[
+        Path | None, typer.Option(help="A folder that keeps what the teachers say, for other students.")
+    ] = None,
     threads: Annotated[int, typer.Option(help="Threads that torch may use.")] = 2,
 ) -> None:
     """Train the detector (about an hour on two cores). An interrupted run goes on at its last epoch."""
@@ -100,6 +103,7 @@ def train_detector_command(
         recombined=recombined,
         text=text,
         sentences=sentences,
+        kept_lessons=keep_lessons,
     )
     with bar() as progress:
         reports = make_detector(recipe, out, not learning_rate, progress)

@@ -15,6 +15,7 @@ from excise.cli.app import app
 from excise.errors import InvalidInput
 from excise.topics.detector import Detector, DetectorConfig
 from excise.training.detector.examples import Example
+from excise.training.detector.kept_lessons import asked_once
 from excise.training.detector.tagging import DetectorArguments, span_scores, train_detector
 from excise.training.detector.teaching import Lesson, check_same_words, lessons, load_teacher, recombined
 
@@ -126,3 +127,16 @@ def test_any_encoder_can_be_trained_whole_and_asked(whole_words: Path, tmp_path:
     assert not (tmp_path / "config.json").exists()
     for again in (Detector.from_pretrained(tmp_path), Detector.to_train_on(tmp_path)):
         assert span_scores(again, EXAMPLES[:3]) == pytest.approx(span_scores(detector, EXAMPLES[:3]), abs=1e-5)
+
+
+def test_a_teacher_is_asked_the_same_once(teacher: Path, tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    first = asked_once(tmp_path, teacher, EXAMPLES[:6], 64, lambda *step: told.append(step))
+    again = asked_once(tmp_path, teacher, EXAMPLES[:6], 64, lambda *step: told.append(step))
+    assert [step for step in told if step[1:] == (6, 6)] == told[-1:]
+    for one, other, fresh in zip(first, again, lessons(load_teacher(teacher), EXAMPLES[:6], 64), strict=True):
+        assert one.tags.tolist() == other.tags.tolist()
+        assert one.query == other.query == pytest.approx(fresh.query, abs=1e-6)
+        assert one.tags.flatten().tolist() == pytest.approx(fresh.tags.flatten().tolist(), abs=1e-3)
+    asked_once(tmp_path, teacher, EXAMPLES[:5], 64)
+    assert len(list(tmp_path.glob("lessons-*.safetensors"))) == 2

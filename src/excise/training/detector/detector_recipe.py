@@ -22,8 +22,10 @@ from excise.training.detector.examples import (
     probe_examples,
     public_examples,
     written_examples,
+    written_names,
 )
 from excise.training.detector.further import Start, rehearsed, train_further
+from excise.training.detector.kept_lessons import asked_once
 from excise.training.detector.tagging import LEARNING_RATES, DetectorArguments, span_scores, train_detector
 from excise.training.detector.teaching import (
     Lesson,
@@ -59,6 +61,8 @@ class DetectorRecipe:
     text, sentences
         a corpus, of which so many sentences are learned from as the teachers read them; its titles may take the places
         of topics where queries are recombined.
+    kept_lessons
+        a folder that keeps what the teachers say, for other students of the same queries.
     """
 
     data: Path | None
@@ -75,6 +79,7 @@ class DetectorRecipe:
     recombined: int = 0
     text: Path | None = None
     sentences: int = 12_000
+    kept_lessons: Path | None = None
 
     def __post_init__(self) -> None:
         if self.text is not None and not self.teachers:
@@ -95,8 +100,8 @@ class DetectorRecipe:
             train = rehearsed(train, self.start.rehearse, seed)
         documents = list(read_documents(self.text, skip_bad=True)) if self.text is not None else []
         if self.recombined:
-            titles = [document.title for document in documents]
-            train = [*train, *recombined(train, self.recombined, seed, titles)]
+            others = [*written_names(), *(document.title for document in documents)]
+            train = [*train, *recombined(train, self.recombined, seed, others)]
         train = [*train, *sentences(documents, self.sentences, seed)]
         held = [row for row in rows if row.held_out]
         return train[: self.limit], held if self.limit is None else held[:: max(1, len(held) // self.limit)]
@@ -147,9 +152,12 @@ def _lessons(recipe: DetectorRecipe, train: Sequence[Example], progress: Progres
     student = Detector.untrained(recipe.config) if recipe.start is None else load_teacher(recipe.start.folder)
     said: dict[Path, list[Lesson]] = {}
     for folder in dict.fromkeys(recipe.teachers):
-        teacher = load_teacher(folder)
+        teacher, most = load_teacher(folder), recipe.arguments.max_tokens
         check_same_words(teacher, student, " ".join(row.text for row in train[:SAMPLES]))
-        said[folder] = lessons(teacher, train, recipe.arguments.max_tokens, progress)
+        if recipe.kept_lessons is None:
+            said[folder] = lessons(teacher, train, most, progress)
+        else:
+            said[folder] = asked_once(recipe.kept_lessons, folder, train, most, progress)
     return agreed([said[folder] for folder in recipe.teachers])
 
 

@@ -28,9 +28,9 @@ WRITTEN = (
 LATER = "later"  # how the names of rows begin that a first training has not seen
 WRITTEN_LATER = (
     *("domains_first", "domains_second", "domains_third", "domains_fourth"),
-    *("domains_fifth", "domains_sixth", "domains_seventh"),
+    *("domains_fifth", "domains_sixth", "domains_seventh", "requests"),
 )
-DECOYS_LATER = ("decoys_domains", "decoys_sixth")
+DECOYS_LATER = ("decoys_domains", "decoys_sixth", "decoys_requests")
 DECOYS = ("decoys", "decoys_more", "decoys_third", "decoys_fourth", "decoys_fifth")
 
 
@@ -155,6 +155,17 @@ def written_examples(later: bool = True, left_out: Collection[str] = ()) -> Iter
         source = f"{LATER if name in DECOYS_LATER else 'written'}-decoys"
         for row in _rows(_data(f"detector/{name}.jsonl")):
             yield Example(row["text"], (), source, "decoy")
+
+
+def written_names() -> list[str]:
+    """Names of things in many fields, which may stand in the places of topics.
+
+    Examples
+    --------
+    >>> len(written_names()) > 3000, all(name == name.strip() for name in written_names())
+    (True, True)
+    """
+    return _data("detector/names.txt").read_text(encoding="utf-8").splitlines()
 
 
 def generated_examples(pairs: int, seed: int) -> Iterator[Example]:
