@@ -12,7 +12,6 @@ MAX_QUERY_WORDS = 1_000
 MAX_QUERY_CHARACTERS = 20_000  # a thousand words of twenty letters: one endless word is no query
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?\n]?\s*")
 
 
 def clean(text: str) -> str:
@@ -31,17 +30,6 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
     return text
-
-
-def sentences_of(text: str) -> list[str]:
-    """The sentences of a text, which end with their punctuation or their line.
-
-    Examples
-    --------
-    >>> sentences_of("It has two doors. Version 2.5 sells well!\\nSo it is said")
-    ['It has two doors.', 'Version 2.5 sells well!', 'So it is said']
-    """
-    return [sentence for part in _SENTENCE.findall(text) if (sentence := part.strip())]
 
 
 def unaccented(text: str) -> str:

@@ -52,6 +52,9 @@ def train_detector_command(
         bool, typer.Option(help="Retrain with the probe files too; else what was measured is what is written.")
     ] = True,
     later: Annotated[bool, typer.Option(help="Learn from the rows that were written later too.")] = True,
+    requests: Annotated[
+        bool, typer.Option(help="Learn from the professional requests too, and the names beside them.")
+    ] = False,
     leave_out: Annotated[
         list[str] | None, typer.Option(help="A file of written rows not to learn from; repeat it.")
     ] = None,
@@ -104,6 +107,7 @@ def train_detector_command(
         text=text,
         sentences=sentences,
         kept_lessons=keep_lessons,
+        requests=requests,
     )
     with bar() as progress:
         reports = make_detector(recipe, out, not learning_rate, progress)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from excise.documents import Document
 from excise.search.match_features import topic_pattern
-from excise.text import sentences_of, unaccented
+from excise.text import unaccented
 
 MOST_CHARACTERS = 300
+_SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?\n]?\s*")
 
 
 def topic_passage(topics: Sequence[str], document: Document) -> str | None:
@@ -20,7 +22,7 @@ def topic_passage(topics: Sequence[str], document: Document) -> str | None:
     >>> topic_passage(["Tesla"], car), topic_passage(["chess"], car)
     ('Unlike a Tesla, it is small.', None)
     """
-    sentences = sentences_of(document.full_text)
+    sentences = [part for part in _SENTENCE.findall(document.full_text) if part.strip()]
     patterns, plain = [topic_pattern(topic) for topic in topics], [unaccented(sentence) for sentence in sentences]
     for sentence, said in zip(sentences, plain, strict=True):
         if any(pattern.phrase.search(said) for pattern in patterns):

@@ -21,7 +21,7 @@ from excise.training.detector.examples import (
 
 
 def test_our_own_files_are_labelled_right() -> None:
-    rows = [*own_examples(), *probe_examples(True), *written_examples(), *generated_examples(100, 0)]
+    rows = [*own_examples(), *probe_examples(True), *written_examples(requests=True), *generated_examples(100, 0)]
     for row in rows:
         assert all(0 <= start < end <= len(row.text) for start, end in row.spans)
     assert sum(row.fires for row in rows) > 2_000
@@ -45,7 +45,7 @@ def test_dev_families_and_probes_are_held_out() -> None:
 
 def test_hand_written_training_texts_are_not_the_held_out_ones() -> None:
     held = {row.text.casefold() for row in [*own_examples(), *probe_examples(True)] if row.held_out}
-    assert not held & {row.text.casefold() for row in written_examples()}
+    assert not held & {row.text.casefold() for row in written_examples(requests=True)}
 
 
 def test_plain_queries_are_thinned() -> None:
@@ -95,3 +95,10 @@ def test_public_sets_are_cleaned(tmp_path: Path) -> None:
 def test_missing_data_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(BadCorpus, match=r"train\.jsonl: no such file"):
         list(public_examples(tmp_path, seed=0))
+
+
+def test_requests_are_learned_from_where_they_are_asked_for() -> None:
+    plain, more = set(written_examples()), set(written_examples(requests=True))
+    assert plain < more
+    assert {row.source for row in more - plain} == {"later-requests", "later-decoys"}
+    assert sum(row.fires for row in more - plain) > 5_000

@@ -76,6 +76,7 @@ def training_command(recipe: DetectorRecipe, rate_chosen: bool = False) -> str:
         said += [] if config.encoder == "minilm" else ["--backbone BASE"]
     said += [] if recipe.probes else ["--no-probes"]
     said += [] if recipe.later else ["--no-later"]
+    said += ["--requests"] if recipe.requests else []
     said += [f"--leave-out {name}" for name in recipe.left_out]
     said += [f"--recombined {recipe.recombined}"] if recipe.recombined else []
     said += ["--teacher TEACHER"] * len(recipe.teachers)

@@ -63,6 +63,8 @@ class DetectorRecipe:
         of topics where queries are recombined.
     kept_lessons
         a folder that keeps what the teachers say, for other students of the same queries.
+    requests
+        whether to learn from the professional requests, too, and recombine with the names that came with them.
     """
 
     data: Path | None
@@ -80,6 +82,7 @@ class DetectorRecipe:
     text: Path | None = None
     sentences: int = 12_000
     kept_lessons: Path | None = None
+    requests: bool = False
 
     def __post_init__(self) -> None:
         if self.text is not None and not self.teachers:
@@ -91,7 +94,7 @@ class DetectorRecipe:
         rows = [
             *own_examples(),
             *probe_examples(probes_held_out),
-            *written_examples(self.later, self.left_out),
+            *written_examples(self.later, self.left_out, self.requests),
             *generated_examples(self.generated, seed),
             *(public_examples(self.data, seed) if self.data else ()),
         ]
@@ -100,7 +103,7 @@ class DetectorRecipe:
             train = rehearsed(train, self.start.rehearse, seed)
         documents = list(read_documents(self.text, skip_bad=True)) if self.text is not None else []
         if self.recombined:
-            others = [*written_names(), *(document.title for document in documents)]
+            others = [*(written_names() if self.requests else ()), *(document.title for document in documents)]
             train = [*train, *recombined(train, self.recombined, seed, others)]
         train = [*train, *sentences(documents, self.sentences, seed)]
         held = [row for row in rows if row.held_out]

@@ -28,9 +28,10 @@ WRITTEN = (
 LATER = "later"  # how the names of rows begin that a first training has not seen
 WRITTEN_LATER = (
     *("domains_first", "domains_second", "domains_third", "domains_fourth"),
-    *("domains_fifth", "domains_sixth", "domains_seventh", "requests"),
+    *("domains_fifth", "domains_sixth", "domains_seventh"),
 )
-DECOYS_LATER = ("decoys_domains", "decoys_sixth", "decoys_requests")
+DECOYS_LATER = ("decoys_domains", "decoys_sixth")
+REQUESTS, DECOYS_REQUESTS = "requests", "decoys_requests"  # written after what ships was trained
 DECOYS = ("decoys", "decoys_more", "decoys_third", "decoys_fourth", "decoys_fifth")
 
 
@@ -125,7 +126,7 @@ def _measuring_pairs(kind: str) -> Iterator[Example]:
         yield Example(row["nofire"]["text"], (), f"{kind}-nofire", "partner", True, pair)
 
 
-def written_examples(later: bool = True, left_out: Collection[str] = ()) -> Iterator[Example]:
+def written_examples(later: bool = True, left_out: Collection[str] = (), requests: bool = False) -> Iterator[Example]:
     """Minimal pairs and decoys that were written for training.
 
     Parameters
@@ -134,6 +135,8 @@ def written_examples(later: bool = True, left_out: Collection[str] = ()) -> Iter
         those that were written later, too.
     left_out
         the names of files to leave out.
+    requests
+        the professional requests, too, which nothing that ships has learned from.
 
     Examples
     --------
@@ -141,18 +144,20 @@ def written_examples(later: bool = True, left_out: Collection[str] = ()) -> Iter
     >>> "later-domains_third" in sources, "later-domains_fourth" in sources
     (True, False)
     """
-    unknown = set(left_out) - {*WRITTEN, *WRITTEN_LATER, *DECOYS, *DECOYS_LATER}
+    unknown = set(left_out) - {*WRITTEN, *WRITTEN_LATER, *DECOYS, *DECOYS_LATER, REQUESTS, DECOYS_REQUESTS}
     if unknown:
         raise InvalidInput(f"there are no rows called {', '.join(sorted(unknown))} to leave out.")
     pairs, decoys = (WRITTEN + WRITTEN_LATER, DECOYS + DECOYS_LATER) if later else (WRITTEN, DECOYS)
+    if requests:
+        pairs, decoys = (*pairs, REQUESTS), (*decoys, DECOYS_REQUESTS)
     for name in (name for name in pairs if name not in left_out):
-        source = f"{LATER if name in WRITTEN_LATER else 'written'}-{name}"
+        source = f"{LATER if name in (*WRITTEN_LATER, REQUESTS) else 'written'}-{name}"
         for number, row in enumerate(_rows(_data(f"detector/{name}.jsonl"))):
             fire, pair = row["fire"], f"{name} {number}"
             yield _example(fire["text"], fire["excluded"], source, fire["form"], pair=pair)
             yield Example(row["nofire"]["text"], (), source, "partner", pair=pair)
     for name in (name for name in decoys if name not in left_out):
-        source = f"{LATER if name in DECOYS_LATER else 'written'}-decoys"
+        source = f"{LATER if name in (*DECOYS_LATER, DECOYS_REQUESTS) else 'written'}-decoys"
         for row in _rows(_data(f"detector/{name}.jsonl")):
             yield Example(row["text"], (), source, "decoy")
 

@@ -60,8 +60,9 @@ def _write(file: Path, said: Sequence[Lesson]) -> None:
 
 
 def _read(file: Path) -> list[Lesson]:
+    import torch
     from safetensors.torch import load_file
 
     stored = load_file(file)
-    tags = stored["tags"].float().split(stored["lengths"].tolist())
+    tags = torch.split(stored["tags"].float(), stored["lengths"].tolist())
     return [Lesson(own, query) for own, query in zip(tags, stored["queries"].tolist(), strict=True)]

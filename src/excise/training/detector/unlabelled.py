@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 
 from excise.documents import Document
-from excise.text import sentences_of
 from excise.topics.words import CUE
 from excise.training.detector.examples import Example
 
 UNLABELLED = "unlabelled"  # the form of what has no label of its own
+_END = re.compile(r"(?<=[.!?])\s+")
 _WORDS = range(4, 41)  # as long as queries are
 
 
@@ -30,7 +31,7 @@ def sentences(documents: Sequence[Document], number: int, seed: int) -> list[Exa
     cued: list[str] = []
     other: list[str] = []
     for document in documents:
-        for sentence in dict.fromkeys(sentences_of(document.text)):
+        for sentence in dict.fromkeys(_END.split(document.text)):
             if len(sentence.split()) in _WORDS:
                 (cued if CUE.search(sentence) else other).append(sentence)
     chosen = [text for kind in (cued, other) for text in chooser.sample(kind, min(len(kind), number // 2))]
